@@ -8,6 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
+from common.html.tags import RAW_VALUES
 from common.text import words
 
 # Characters; the rest is not read.
@@ -37,10 +38,7 @@ _ENDED_BY = {
     "tr": _CELLS - {"td", "th"},
 }
 _ENDING = frozenset().union(*_ENDED_BY.values())
-# Without "<" inside, so that all matching together is linear.
-_TAG = re.compile(
-    r"""<(/?)([a-zA-Z][^\s<>/"'=]*)(?=[\s/>])([^<>"']*(?:"[^"<]*"[^<>"']*|'[^'<]*'[^<>"']*)*)>"""
-)
+_TAG = re.compile(rf"""<(/?)([a-zA-Z][^\s<>/"'=]*)(?=[\s/>])({RAW_VALUES})>""")
 
 
 class _Balancer:

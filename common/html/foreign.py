@@ -4,15 +4,14 @@ import re
 from html import escape
 
 from common.html.hidden import hides, without_hidden
+from common.html.images import DRAWS
+from common.html.tags import ANY_TAG, RAW_VALUES
 
-# Without "<", so that matching is linear.
-_VALUES = r"""(?P<values>[^<>"']*(?:"[^"<]*"[^<>"']*|'[^'<]*'[^<>"']*)*)"""
+_VALUES = rf"(?P<values>{RAW_VALUES})"
 _DRAWING = re.compile(rf"<(?P<end>/?)svg\b{_VALUES}>", re.IGNORECASE)
 _DRAWING_NAMES = tuple(
     re.compile(rf"<{name}\b[^<>]*>([^<]*[^<\s][^<]*)</{name}", re.IGNORECASE) for name in ("title", "desc")
 )
-_DRAWS = re.compile("<(?:path|rect|circle|ellipse|line|poly|text|image|foreignobject)", re.IGNORECASE)
-_ANY_TAG = re.compile(r"<[^<>]*>")
 _TEX = re.compile(rf"<script\b{_VALUES}>", re.IGNORECASE)
 _TEX_KIND = re.compile(r"\bmath/(tex|mml|asciimath)\b", re.IGNORECASE)
 _SCRIPT_END = re.compile(r"</script", re.IGNORECASE)
@@ -141,8 +140,8 @@ def _named(values: str, inside: str) -> str:
     lowered = inside.lower()
     if not name and ("<text" in lowered or "<foreignobject" in lowered):
         # A long list of labels is useless without the chart.
-        words = " ".join(_ANY_TAG.sub(" ", without_hidden(inside)).split())
+        words = " ".join(ANY_TAG.sub(" ", without_hidden(inside)).split())
         name = words if len(words) <= MAX_FORM_NAME else ""
-    is_icon = not name and ("<use" in lowered or not _DRAWS.search(inside))
+    is_icon = not name and ("<use" in lowered or not DRAWS.search(inside))
     shown = name[:MAX_FORM_NAME].replace('"', "&quot;").replace("<", "&lt;")
     return f'<svg {"role=none " if is_icon else ""}{values} data-name="{shown}"></svg>'

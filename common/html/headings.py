@@ -1,9 +1,8 @@
 import re
 from functools import partial
-from html import unescape
 from urllib.parse import urldefrag, urlsplit
 
-from common.html.tags import ANY_TAG, VALUES, attributes
+from common.html.tags import ANY_TAG, VALUES, attributes, text_of
 
 _HEADING = re.compile(rf"<h([1-6]){VALUES}>.*?</h\1>", re.DOTALL)
 _LINK = re.compile(rf"\s*<a({VALUES})>((?:(?!</?a[ >]).)*)</a>", re.DOTALL)
@@ -26,7 +25,7 @@ def without_title(html: str, title: str) -> str:
     if not title or ("<h1" not in html and "<h2" not in html):
         return html
     first = _FIRST.match(html)
-    if first is None or _key(_words(first["words"])) != _key(title) or not _key(title):
+    if first is None or _key(text_of(first["words"])) != _key(title) or not _key(title):
         return html
     rest = first["before"] + html[first.end() :]
     return rest if "<img" in rest or ANY_TAG.sub("", rest).strip() else html
@@ -34,7 +33,7 @@ def without_title(html: str, title: str) -> str:
 
 def _anchor(link: re.Match[str], page: str) -> str:
     place, fragment = urldefrag(attributes(link[1]).get("href", ""))
-    has_words = any(map(str.isalnum, _words(link[2])))
+    has_words = any(map(str.isalnum, text_of(link[2])))
     is_anchor = fragment and not has_words and "<img" not in link[2] and _is_here(place, page)
     return "" if is_anchor else link[0]
 
@@ -44,10 +43,6 @@ def _is_here(place: str, page: str) -> bool:
         return not place or urlsplit(place).hostname == urlsplit(page).hostname
     except ValueError:
         return False
-
-
-def _words(html: str) -> str:
-    return unescape(ANY_TAG.sub("", html))
 
 
 def _key(text: str) -> str:

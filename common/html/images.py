@@ -68,7 +68,7 @@ _STAND_IN = re.compile(
     re.I,
 )
 _INLINE = re.compile(r"""(<img\b[^<>]*?\ssrc\s*=\s*["']?\s*)(data:image/([^"'<>]*))""", re.IGNORECASE)
-_DRAWS = re.compile("<(?:path|rect|circle|ellipse|line|poly|text|image|use|foreignobject)", re.IGNORECASE)
+DRAWS = re.compile("<(?:path|rect|circle|ellipse|line|poly|text|image|use|foreignobject)", re.IGNORECASE)
 # Shorter GIFs are placeholders.
 _SHORTEST_GIF = 200
 _OLD_KIND = re.compile(r"image/(?:jpe?g|png|gif)\Z|\.(?:jpe?g|png|gif)(?![\w-])", re.IGNORECASE)
@@ -133,7 +133,7 @@ def _is_drawn(tag: re.Match[str]) -> bool:
             drawing = b64decode(tag[3].partition(",")[2] + "==").decode("utf-8", "replace")
         except binascii.Error:
             return False
-    return _DRAWS.search(drawing) is not None
+    return DRAWS.search(drawing) is not None
 
 
 def best_of(srcset: str) -> str:

@@ -9,6 +9,8 @@ from common.directions import may_be_rtl, own_direction
 
 # nh3 escapes quotes and angle brackets in values.
 VALUES = r'(?: [^\s=">]+="[^"]*")*'
+# In foreign HTML. Without "<", so that matching is linear.
+RAW_VALUES = r"""[^<>"']*(?:"[^"<]*"[^<>"']*|'[^'<]*'[^<>"']*)*"""
 _OUTSIDE = "".join(map(chr, range(33)))
 _LINE_BREAK = re.compile(r"[\t\n\r]")
 _SPACE = re.compile(r"\s")
@@ -18,6 +20,7 @@ _BLOCK = re.compile(
     rf"</?(?:p|pre|div|li|d[dt]|t[dh]|h[1-6]|blockquote|figcaption|caption|summary|[ou]l|table|tr)({VALUES})>|\Z"
 )
 ANY_TAG = re.compile(r"<[^<>]*>")
+TAG = re.compile(rf"<(?P<end>/?)(?P<name>[a-zA-Z][^\s<>/]*)(?P<values>{VALUES})>")
 _ATTRIBUTE = re.compile(r' ([^\s=">]+)="([^"]*)"')
 
 
@@ -27,6 +30,10 @@ def attributes(text: str) -> dict[str, str]:
 
 def written(values: dict[str, str]) -> str:
     return "".join(f' {name}="{escape(value)}"' for name, value in values.items())
+
+
+def text_of(html: str) -> str:
+    return unescape(ANY_TAG.sub("", html))
 
 
 def scheme(url: str) -> str | None:
@@ -62,9 +69,7 @@ def with_directions(html: str) -> str:
     blocks = [
         (
             block,
-            ""
-            if block[0].startswith("</")
-            else own_direction(unescape(ANY_TAG.sub("", html[block.end() : after.start()]))),
+            "" if block[0].startswith("</") else own_direction(text_of(html[block.end() : after.start()])),
         )
         for block, after in pairwise(_BLOCK.finditer(html))
     ]

@@ -19,6 +19,7 @@ from django.db.models import Sum
 from common.body_limits import MEGABYTE
 from common.html.balance import MAX_HTML
 from common.html.clean import clean, plain
+from common.html.images import IMG
 from common.html.tags import VALUES, attributes, written
 from common.net.client import FetchError, client
 from common.net.errors import host_of
@@ -54,7 +55,6 @@ ISSUE_SECONDS = 60.0
 # After these failures in a pass a host isn't asked any more.
 MOST_FAILURES_OF_HOST = 3
 ACCEPTED = {"Accept": "image/webp,image/png,image/jpeg,image/gif"}
-_IMG = re.compile(f"<img({VALUES})>")
 _LINKED = re.compile(rf"<a({VALUES})>(\s*<img({VALUES})>\s*)</a>")
 _FILE = re.compile(r"\.(?:jpe?g|png|gif|webp|avif|heic)\b", re.IGNORECASE)
 
@@ -81,7 +81,7 @@ class PictureKeeper:
         """Replace the addresses in cleaned HTML. Uses the network."""
         addresses = dict.fromkeys(
             source
-            for match in _IMG.finditer(html)
+            for match in IMG.finditer(html)
             if (source := attributes(match[1]).get("src", "")).startswith(("http://", "https://"))
         )
         end = time.monotonic() + ISSUE_SECONDS
@@ -102,7 +102,7 @@ class PictureKeeper:
                 return f'<a href="{escape(picture_url(names[source]))}">{match[2]}</a>'
             return match[0]
 
-        return KeptHtml(_IMG.sub(image, _LINKED.sub(link, html)), len(addresses) - len(names))
+        return KeptHtml(IMG.sub(image, _LINKED.sub(link, html)), len(addresses) - len(names))
 
     def _name_of(self, address: str, end: float) -> str:
         """Return the name of its copy, or ""."""

@@ -24,7 +24,7 @@ from common.formats.dates import day_words
 from common.html.balance import balance
 from common.html.clean import plain
 from common.html.plain_text import WIDTH, to_text, wrapped
-from common.html.tags import VALUES, attributes, written
+from common.html.tags import TAG, VALUES, attributes, written
 from common.text import one_line, shortened, words
 from common.truncation import cut_to
 from delivery.rendering.boxes import boxed
@@ -38,7 +38,6 @@ SMALL = 120
 # Class of a picture of unknown size alone on its line. Icons among words stay as they are.
 FULL = "full"
 
-_TAG = re.compile(rf"<(?P<end>/?)(?P<name>[a-z][a-z0-9]*)(?P<values>{VALUES})>")
 _LENGTH = re.compile(r"\s*(\d{1,5})(?:\.\d*)?\s*(px|%)?\s*")
 _PHOTO = re.compile(r"\.(?:jpe?g|webp|avif|heic)\Z", re.IGNORECASE)
 # Innermost tables.
@@ -89,7 +88,7 @@ class _Writer:
 
     def __init__(self, html: str, page: str) -> None:
         self.html, self.page = html, urldefrag(page)[0] if page else ""
-        self.tags = list(_TAG.finditer(html))
+        self.tags = list(TAG.finditer(html))
         self.is_open: list[bool] = []
 
     def pieces(self) -> Sequence[str]:

@@ -8,7 +8,7 @@ from html import escape, unescape
 from django.utils.text import Truncator
 
 from common.html.balance import VOID
-from common.html.tags import ANY_TAG, VALUES
+from common.html.tags import ANY_TAG, TAG
 from common.text import words
 
 # Possible ends of a cut post; a heading would have nothing below it.
@@ -17,7 +17,6 @@ _BLOCKS = words(
 )
 # Minimum to keep of what fits; a longer block is cut inside.
 _LEAST = 1 / 3
-_TAG = re.compile(rf"<(?P<end>/?)(?P<name>[a-z][a-z0-9]*){VALUES}>")
 _SENTENCE_END = re.compile(r"[.!?…]['\"”’»)]*(?=\s)|[。！？]")
 _HALF_ENTITY = re.compile(r"&[#\w]{0,10}\Z")
 
@@ -100,7 +99,7 @@ class _Walk:
         self._html, self._size = html, size
         self._open: list[str] = []
         position = 0
-        for tag in _TAG.finditer(html):
+        for tag in TAG.finditer(html):
             self._text(position, tag.start())
             position = tag.end()
             if position > size:

@@ -3,13 +3,12 @@ from collections.abc import Iterable, Mapping
 from html import escape
 from typing import Any
 
-from common.html.tags import VALUES, attributes, written
+from common.html.images import IMG, KEPT
+from common.html.tags import attributes, written
 from reader.media.pictures import media_path
 from reader.rules.jf2 import Jf2, without_nothing
 
-SHOWN_OF_PICTURES = ("alt", "width", "height", "title", "lang", "dir")
 PICTURES = ("photo", "featured")
-IMG = re.compile(f"<img({VALUES})>")
 
 
 def html_by_proxy(html: str, *, site: str = "", **added: str) -> str:
@@ -20,7 +19,7 @@ def html_by_proxy(html: str, *, site: str = "", **added: str) -> str:
         path = media_path(values.get("src", ""))
         if not path:
             return escape(values.get("alt", ""))
-        kept = {name: values[name] for name in SHOWN_OF_PICTURES if name in values}
+        kept = {name: values[name] for name in KEPT if name in values}
         return f"<img{written({'src': site + path, 'alt': '', **kept, **added})}>"
 
     return IMG.sub(by_proxy, html)

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from common.html.clean import plain
-from common.html.tags import VALUES
+from common.html.tags import TAG
 from common.text import one_line, shortened, without_controls
 from feeds.parsing.entry import Citation, Entry, Person, Spot
 from feeds.parsing.media import absolute
@@ -20,12 +20,11 @@ from reader.rules.search import searched_line
 MAX_NAME = 1_000
 MAX_TEXT = 500_000
 MAX_SEARCHED = 20_000
-# Of sanitized HTML: line ends, and tags (values may contain ">").
+# Line ends of sanitized HTML.
 _BREAK = re.compile(
     r"(?:</?(?:address|article|aside|blockquote|caption|center|dd|details|div|dl|dt|figcaption|figure|footer"
     r"|h[1-6]|header|hr|li|main|nav|ol|p|pre|section|summary|table|tbody|tfoot|thead|tr|ul)\b[^<>]*>)+|<br>"
 )
-_TAG = re.compile(rf"</?[a-zA-Z][a-zA-Z0-9]*(?:{VALUES})>")
 _LINES = re.compile(r"\s*\n\s*\n\s*")
 Jf2 = dict[str, Any]
 
@@ -101,7 +100,7 @@ def _content(entry: Entry) -> Jf2:
         markup += "".join(
             f'<p><a href="{html.escape(url)}">{html.escape(url)}</a></p>' for url in urls if url
         )
-    text = html.unescape(_TAG.sub("", _BREAK.sub("\n", markup)))
+    text = html.unescape(TAG.sub("", _BREAK.sub("\n", markup)))
     return without_nothing({"html": markup, "text": _LINES.sub("\n\n", text).strip()})
 
 
