@@ -6,8 +6,9 @@ names something visible, such as an icon in a link.
 
 import json
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from html import escape, unescape
+from html import escape
 from typing import Literal
 
 from common.html.balance import VOID
@@ -15,7 +16,7 @@ from common.html.embeds import page_name
 from common.html.formulas import Formula
 from common.html.hidden import CLOSED, is_hidden
 from common.html.plain_text import PICTURE
-from common.html.tags import ANY_TAG, VALUES, attributes, resolved
+from common.html.tags import ANY_TAG, TAG, attributes, resolved, text_of
 from common.text import shortened, words
 
 _MATHML = words(
@@ -57,7 +58,6 @@ _GLYPHS = re.compile(
 _CONTAINER = re.compile(
     r"(?:\A|\s)(?:katex|katex-display|MathJax(?:_(?:Display|SVG|SVG_Display|CHTML))?|mwe-math-element)(?!\S)"
 )
-_TAG = re.compile(rf"<(?P<end>/?)(?P<name>[a-zA-Z][^\s<>/]*)(?P<values>{VALUES})>")
 _BLOCK = re.compile(r"<(?:p|div|section|figure|ul|ol|table|h[1-6]|blockquote)\b")
 _SHOWN_TAG = re.compile(r"<(?:img|iframe|video|audio|embed|object|hr)\b")
 _NUMBER = r"\d{1,9}(?:\.\d{0,9})?|\.\d{1,9}"
@@ -117,21 +117,25 @@ class _Open:
 
     tag: str
     start: int
+    values: dict[str, str] = field(default_factory=dict)
     is_hidden: bool = False
     is_glyphs: bool = False
     name: str = ""
     rendition: _Rendition | None = None
-    options: list[tuple[bool, str]] | None = None
-    is_chosen: bool = False
-    takes_name: bool = False
-    is_container: bool = False
-    is_acting: bool = False
+    options: list[tuple[bool, str]] = field(default_factory=list)
     is_line: bool = False
-    is_gutter: bool = False
     has_code_rows: bool = False
-    white_space: str = ""
     controls: int = 0
     icons: list[tuple[int, str]] = field(default_factory=list)
+
+    @property
+    def is_link(self) -> bool:
+        """A link within the page is a mark beside a heading, or a link back."""
+        return self.tag == "a" and "#" not in self.values.get("href", "#")
+
+    @property
+    def is_acting(self) -> bool:
+        return self.tag in _ACTING or (self.tag == "button" and "aria-expanded" in self.values)
 
 
 class _Walk:
@@ -139,57 +143,51 @@ class _Walk:
         self.html, self.page, self.hides = html, page, hides
         self.out: list[str] = []
         self.open = [_Open("", 0)]
-        self.formula: Formula | None = None
-        self.is_formula_hidden = self.has_hidden = self.has_numbers = False
+        self.has_hidden = self.has_numbers = False
 
     def run(self) -> str:
-        position = 0
-        for tag in _TAG.finditer(self.html):
+        position, tags = 0, TAG.finditer(self.html)
+        for tag in tags:
             if position < tag.start():
-                self._text(self.html[position : tag.start()])
+                self.out.append(self.html[position : tag.start()])
             position = tag.end()
-            if self.formula is not None:
-                self._in_formula(tag)
-            elif tag["end"]:
+            if tag["end"]:
                 self._end(tag)
+            elif tag["name"] == "math":
+                position = self._formula(tag, tags)
             else:
                 self._start(tag)
-        self._text(self.html[position:])
+        self.out.append(self.html[position:])
         shown = "".join(self.out)
         # Each numbered line may be a block.
         return _TWO_PRES.sub("\n", shown) if self.has_numbers else shown
 
-    def _text(self, text: str) -> None:
-        if self.formula is not None:
-            self.formula.text(text)
-        else:
-            self.out.append(text)
-
-    def _in_formula(self, tag: re.Match[str]) -> None:
-        formula = self.formula
-        if formula is None or tag["name"] in VOID:
-            return
-        if not tag["end"]:
-            formula.start(tag["name"], attributes(tag["values"]))
-        elif formula.depth > 1:
-            formula.end()
-        else:
-            self.formula = None
-            text, start = formula.html() or self._linked(FORMULA), len(self.out)
-            if self.is_formula_hidden:
-                self._rendered("formula", start, (text,))
-                return
-            if formula.display and start and not self.out[-1].endswith(">") and self.out[-1].strip():
-                text = f"<br>{text}<br>"
-            self.out.append(text)
-            self._rendered("formula", start)
+    def _formula(self, tag: re.Match[str], tags: Iterator[re.Match[str]]) -> int:
+        """Write a formula, and return where it ends."""
+        values, position = attributes(tag["values"]), tag.end()
+        formula = Formula(values)
+        for inner in tags:
+            formula.text(self.html[position : inner.start()])
+            position = inner.end()
+            if inner["end"] and formula.depth == 1:
+                break
+            if inner["end"]:
+                formula.end()
+            elif inner["name"] not in VOID:
+                formula.start(inner["name"], attributes(inner["values"]))
+        text, start = formula.html() or self._linked(FORMULA), len(self.out)
+        if self.hides and is_hidden("math", values):
+            self._rendered("formula", start, (text,))
+            return position
+        if formula.display and start and not self.out[-1].endswith(">") and self.out[-1].strip():
+            text = f"<br>{text}<br>"
+        self.out.append(text)
+        self._rendered("formula", start)
+        return position
 
     def _start(self, tag: re.Match[str]) -> None:
         name, start = tag["name"], len(self.out)
         values = attributes(tag["values"]) if tag["values"] else {}
-        if name == "math":
-            self.formula, self.is_formula_hidden = Formula(values), self.hides and is_hidden(name, values)
-            return
         hidden = self.hides and (bool(values) or name in CLOSED) and is_hidden(name, values)
         is_glyphs = name == "mjx-math" or (bool(values) and _is_glyphs(name, values))
         if name in VOID:
@@ -205,33 +203,16 @@ class _Walk:
                 if name == "img" and is_glyphs:
                     self._rendered("glyphs", start)
             return
-        element = _Open(name, start, hidden, is_glyphs, self._name(name, values))
+        element = _Open(name, start, values, hidden, is_glyphs)
         if name == "svg":
             element.name = self._drawing(values)
             element.is_glyphs = not element.name or PICTURE in element.name
-            is_small = _is_icon(values) or not _sides(values)
-            element.is_acting = is_small and not values.get("aria-label")
-        elif name == "select":
-            element.options, element.is_chosen = [], "multiple" in values
-        elif name == "option":
-            element.is_chosen = "selected" in values
-        else:
-            # A link within the page is a mark beside a heading, or a link back.
-            element.is_container = (
-                name == "mjx-container" or _CONTAINER.search(values.get("class", "")) is not None
-            )
-            element.takes_name = name == "a" and "#" not in values.get("href", "#")
-            element.is_acting = name in _ACTING or (name == "button" and "aria-expanded" in values)
+        elif name not in ("select", "option"):
+            element.name = self._name(element)
+            self.has_numbers = self.has_numbers or "data-line-number" in values
             written = "<pre>" if name == "textarea" else tag[0]
-            if values:
-                self.has_numbers = self.has_numbers or "data-line-number" in values
-                element.is_gutter = (
-                    "data-line-number" in values or _GUTTER.search(values.get("class", "")) is not None
-                )
-                if match := _WHITE_SPACE.search(values.get("style", "").lower()):
-                    element.white_space = "wrap" if match[2] or match[1] == "break" else "pre"
             if self._around("pre") and name != "pre":
-                written = self._line(element, values) or written
+                written = self._line(element) or written
             tick = _TICKS.get(values.get("role", ""))
             self.out.append(written + (tick[values.get("aria-checked") == "true"] if tick else ""))
         self.open.append(element)
@@ -243,26 +224,25 @@ class _Walk:
         parent, start = self.open[-1], element.start
         if element.tag == "svg":
             self.out[start:] = [element.name] if not element.is_hidden else []
-            if element.name and element.is_acting and not element.is_hidden:
+            is_unnamed = not element.is_hidden and not element.values.get("aria-label")
+            if element.name and is_unnamed and (_is_icon(element.values) or not _sides(element.values)):
                 holder = self._around("a", "button")
                 (parent if PICTURE in element.name else holder or element).icons.append((start, element.name))
-        elif element.options is not None:
-            chosen = [text for is_chosen, text in element.options if is_chosen or element.is_chosen]
+        elif element.tag == "select":
+            takes_all = "multiple" in element.values
+            chosen = [text for is_chosen, text in element.options if is_chosen or takes_all]
             self.out[start:] = [", ".join(chosen or [text for _, text in element.options[:1]])]
         elif element.tag == "option":
             text = "".join(self.out[start:])
-            if parent.options is not None:
-                parent.options.append((element.is_chosen, text))
+            if parent.tag == "select":
+                parent.options.append(("selected" in element.values, text))
                 del self.out[start:]
         else:
             if element.name and not element.is_hidden and not _has_content("".join(self.out[start:])):
                 self.out.append(element.name)
             self._drop_controls(element, parent)
             self._end_code(element, tag)
-        rendition = element.rendition
-        if element.is_container and rendition is not None and rendition.kind == "formula":
-            self.out[start:] = rendition.pieces or self.out[rendition.start : rendition.end]
-            element.rendition = _Rendition("formula", start, len(self.out))
+            self._end_container(element)
         alone = element.rendition if self._is_alone(element) else None
         if element.is_hidden:
             self._hide(element, parent, alone)
@@ -273,11 +253,21 @@ class _Walk:
         elif element.is_glyphs:
             self._rendered("glyphs", start)
 
-    def _around(self, *tags: str) -> _Open | None:
-        return next((one for one in reversed(self.open) if one.tag in tags), None)
+    def _end_container(self, element: _Open) -> None:
+        """Keep the formula alone, of all that is in its container."""
+        rendition = element.rendition
+        if rendition is None or rendition.kind != "formula":
+            return
+        if element.tag == "mjx-container" or _CONTAINER.search(element.values.get("class", "")):
+            self.out[element.start :] = rendition.pieces or self.out[rendition.start : rendition.end]
+            element.rendition = _Rendition("formula", element.start, len(self.out))
 
-    def _line(self, element: _Open, values: dict[str, str]) -> str:
+    def _around(self, *tags: str) -> _Open | None:
+        return next((element for element in reversed(self.open) if element.tag in tags), None)
+
+    def _line(self, element: _Open) -> str:
         """A line of code, as a span; its end is written by `_end_code`."""
+        values = element.values
         is_block = element.tag in _LINES or _DISPLAY_BLOCK.search(values.get("style", "")) is not None
         element.is_line = is_block or any(one.endswith("line") for one in values.get("class", "").split())
         if (
@@ -291,10 +281,10 @@ class _Walk:
 
     def _end_code(self, element: _Open, tag: re.Match[str]) -> None:
         start, end = element.start + 1, "</pre>" if element.tag == "textarea" else tag[0]
-        in_pre = self._around("pre")
-        if not (
-            element.is_line or element.is_gutter or element.white_space or element.tag in ("td", "table")
-        ):
+        in_pre, values = self._around("pre"), element.values
+        is_gutter = "data-line-number" in values or bool(_GUTTER.search(values.get("class", "")))
+        space = _WHITE_SPACE.search(values["style"].lower()) if "style" in values else None
+        if not (element.is_line or is_gutter or space or element.tag in ("td", "table")):
             self.out.append(end)
             return
         content = "".join(self.out[start:])
@@ -305,8 +295,8 @@ class _Walk:
                 "</pre>",
             ]
             return
-        text = unescape(ANY_TAG.sub("", content))
-        is_column = element.is_gutter or (element.tag == "td" and "<pre" in content)
+        text = text_of(content)
+        is_column = is_gutter or (element.tag == "td" and "<pre" in content)
         # An empty one is beside others with numbers.
         is_column = is_column and (bool(text.strip()) or (self.has_numbers and "<a" not in content))
         if is_column and _NUMBERS.fullmatch(text) and _counts_up(text) and not _SHOWN_TAG.search(content):
@@ -321,8 +311,8 @@ class _Walk:
             and self.html[tag.end() : tag.end() + 1] not in ("\n", "\r")
         ):
             self.out.append("\n")
-        elif element.white_space and "\n" in text.strip() and not in_pre and not _BLOCK.search(content):
-            if element.white_space == "wrap":
+        elif space and "\n" in text.strip() and not in_pre and not _BLOCK.search(content):
+            if space[2] or space[1] == "break":
                 self.out[start:] = [content.strip().replace("\n", "<br>")]
             elif element.tag == "code":
                 self.out[element.start] = f"<pre>{self.out[element.start]}"
@@ -346,15 +336,18 @@ class _Walk:
         if element.tag != "button" and element.controls < 2:
             return
         content = "".join(self.out[start:])
-        text = unescape(ANY_TAG.sub("", content))
         if (
             element.tag == "button"
-            and not any(one.is_acting for one in [element, *self.open])
+            and not any(around.is_acting for around in [element, *self.open])
             and not _SHOWN_TAG.search(content)
         ):
             del self.out[start:]
             parent.controls += 1
-        elif element.controls > 1 and _PLAYER_WORDS.fullmatch(text) and not _SHOWN_TAG.search(content):
+        elif (
+            element.controls > 1
+            and _PLAYER_WORDS.fullmatch(text_of(content))
+            and not _SHOWN_TAG.search(content)
+        ):
             del self.out[start:]
 
     def _hide(self, element: _Open, parent: _Open, alone: _Rendition | None) -> None:
@@ -366,7 +359,7 @@ class _Walk:
             return
         words = " ".join(ANY_TAG.sub(" ", "".join(pieces)).split())
         self.has_hidden = self.has_hidden or bool(words)
-        link = next((one for one in reversed(self.open) if one.takes_name), None)
+        link = next((element for element in reversed(self.open) if element.is_link), None)
         if link is not None and words and not link.name:
             link.name = shortened(words, MAX_NAME)
 
@@ -398,7 +391,8 @@ class _Walk:
             start = before.start
         parent.rendition = _Rendition(kind, start, len(self.out), held)
 
-    def _name(self, tag: str, values: dict[str, str]) -> str:
+    def _name(self, element: _Open) -> str:
+        tag, values = element.tag, element.values
         if not values and tag not in _EMPTY_NAMED:
             return ""
         label = " ".join((values.get("aria-label") or values.get("alt") or values.get("title") or "").split())
@@ -412,8 +406,7 @@ class _Walk:
             )
         if source := _tex(values):
             return f"<code>{escape(source, quote=False)}</code>"
-        is_link = tag == "a" and "#" not in values.get("href", "#")
-        is_named = is_link or values.get("role") in ("img", "math")
+        is_named = element.is_link or values.get("role") in ("img", "math")
         return escape(shortened(label, MAX_NAME)) if is_named else self._card(values, label)
 
     def _card(self, values: dict[str, str], label: str) -> str:
@@ -478,7 +471,7 @@ def _is_glyphs(name: str, values: dict[str, str]) -> bool:
 def _has_content(html: str) -> bool:
     if _SHOWN_TAG.search(html):
         return True
-    return bool(unescape(ANY_TAG.sub("", html)).replace("\u200b", "").strip())
+    return bool(text_of(html).replace("\u200b", "").strip())
 
 
 def _tex(values: dict[str, str]) -> str:
