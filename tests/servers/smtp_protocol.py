@@ -5,6 +5,7 @@ import logging
 import socket
 import threading
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field
 from email import message_from_bytes, policy
 from email.message import EmailMessage
@@ -244,7 +245,8 @@ class Controller(AioController):
     def cancel_tasks(self, stop_loop: bool = True) -> None:
         # Since Python 3.12.1 a server waits for its connections before it is closed.
         for each in self.made:
-            if each.transport is not None:
+            # The attribute is missing where 3.11.2 has closed a TLS connection.
+            with suppress(AttributeError):
                 cast(asyncio.Transport, each.transport).abort()
         super().cancel_tasks(stop_loop)
 
