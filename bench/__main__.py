@@ -1,5 +1,6 @@
 """`make bench`: the figures of docs/performance.md and their baselines, measured in one run."""
 
+import argparse
 import json
 import os
 import sys
@@ -29,18 +30,18 @@ BY_NAME = (
 )
 
 
-def main(arguments: list[str]) -> int:
-    """Print the figures named in the arguments, as lines or with --json; with --sqlite of that database."""
-    chosen = [name for name in arguments if not name.startswith("--")] or list(FIGURES)
-    if unknown := set(chosen) - {*FIGURES, *BY_NAME}:
-        print(
-            f"There is no figure {', '.join(sorted(unknown))}. There are: {', '.join(FIGURES + BY_NAME)}.",
-            file=sys.stderr,
-        )
-        return 1
-    with installation(is_sqlite="--sqlite" in arguments):
-        results = [result for name in chosen for result in measure(name)]
-    if "--json" in arguments:
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
+    known = ", ".join((*FIGURES, *BY_NAME))
+    parser.add_argument("figures", nargs="*", metavar="FIGURE", help=f"{known}; the first six by default")
+    parser.add_argument("--json", action="store_true", help="print JSON instead of lines")
+    parser.add_argument("--sqlite", action="store_true", help="measure on SQLite instead of PostgreSQL")
+    options = parser.parse_args()
+    if unknown := set(options.figures) - {*FIGURES, *BY_NAME}:
+        parser.error(f"there is no figure {', '.join(sorted(unknown))}")
+    with installation(is_sqlite=options.sqlite):
+        results = [result for name in options.figures or FIGURES for result in measure(name)]
+    if options.json:
         print(json.dumps(results, indent=2))
         return 0
     for result in results:
@@ -84,4 +85,4 @@ def measure(name: str) -> list[dict[str, object]]:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())
