@@ -10,10 +10,6 @@ def missing_settings() -> list[str]:
     return [name for name in NAMES if not getattr(settings, name)]
 
 
-def is_set_up() -> bool:
-    return not missing_settings()
-
-
 def can_be_called() -> bool:
     """Discord calls only https://. A local substitute, as in the demo, may call http://."""
     return settings.SITE_URL.startswith("https:") or settings.DISCORD_URL.startswith("http:")

@@ -2,7 +2,8 @@ from django.contrib import admin
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 
-from chat.guilds.servers import ban_guild, bot_settings, unban_guild
+from chat.guilds.feeds import remove_feed
+from chat.guilds.servers import bot_settings
 from chat.models import Guild, GuildFeed
 from common.admin.html import column, list_link, moment_of, when
 from common.admin.model_admin import ServiceAdmin, count_of
@@ -47,13 +48,14 @@ def what_banning_does(keys: list[int]) -> list[str]:
 
 def ban(request: HttpRequest, keys: list[int]) -> str:
     guilds = list(Guild.objects.filter(pk__in=keys))
-    ended = sum(ban_guild(guild, now=utcnow()) for guild in guilds)
+    Guild.objects.filter(pk__in=keys, banned_at=None).update(banned_at=utcnow())
+    feeds = GuildFeed.objects.present().filter(guild__in=keys).order_by("pk")
+    ended = sum(remove_feed(one, now=utcnow()) for one in feeds)
     return f"{pluralize(len(guilds), 'server')} banned, {pluralize(ended, 'feed')} ended."
 
 
 def unban(request: HttpRequest, keys: list[int]) -> str:
-    for guild in Guild.objects.filter(pk__in=keys):
-        unban_guild(guild)
+    Guild.objects.filter(pk__in=keys).update(banned_at=None)
     return "The bot answers there again. Feeds that were removed must be added again."
 
 

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 
 from django.db import transaction
+from django.db.models import Q
 from django.utils import translation
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext, pgettext
@@ -12,7 +13,8 @@ from channels.discord.service import nonce_of
 from chat.alerts.troubles import FAILING, GONE, QUOTA, REFUSED, note_troubles
 from chat.discord.api import ApiRefused, ask_bot, is_resting
 from chat.discord.messages import DANGER, PRIMARY, Message, button, channel_mention, shown_link, shown_title
-from chat.guilds.servers import language_of, leave_guild, name_guild, to_ask_after
+from chat.guilds.feeds import remove_feed
+from chat.guilds.servers import language_of, name_guild
 from chat.models import Guild, ServerAlert
 from chat.rules.buttons import Pressed
 from common.clock import utcnow
@@ -23,6 +25,7 @@ log = logging.getLogger(__name__)
 ALERT_LEASE = timedelta(minutes=1)
 MOST_TRIES = 8
 ALERTS_AT_A_TIME = 50
+ASK_EVERY = timedelta(days=1)
 
 
 def tell(*, now: datetime) -> int:
@@ -137,7 +140,9 @@ def _is_gone(guild: Guild, now: datetime) -> bool:
     except ApiRefused as error:
         if not error.is_gone and error.status != 404:
             return False
-        leave_guild(guild, why=str(error), now=now)
+        for one in guild.guild_feeds.present().order_by("pk"):
+            remove_feed(one, now=now)
+        Guild.objects.filter(pk=guild.pk, removed_at=None).update(removed_at=now, why=str(error)[:500])
         return True
     Guild.objects.filter(pk=guild.pk).update(asked_at=now)
     if isinstance(answer, dict):
@@ -146,9 +151,10 @@ def _is_gone(guild: Guild, now: datetime) -> bool:
 
 
 def ask_after_guilds(*, now: datetime) -> int:
-    """Ask once a day."""
+    """Ask each server once a day."""
     left = 0
-    for guild in to_ask_after(now)[:200]:
+    unasked = Q(asked_at=None, added_at__lte=now - ASK_EVERY) | Q(asked_at__lte=now - ASK_EVERY)
+    for guild in Guild.objects.filter(unasked, removed_at=None).order_by("asked_at", "pk")[:200]:
         if is_resting():
             break
         Guild.objects.filter(pk=guild.pk).update(asked_at=now)

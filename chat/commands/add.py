@@ -1,6 +1,5 @@
 """`/feed add`."""
 
-from dataclasses import dataclass
 from typing import Any
 
 from django.core.exceptions import ValidationError
@@ -24,6 +23,7 @@ from chat.guilds.feeds import add_guild_feed, checked_channel, find_feed, move_f
 from chat.guilds.servers import bot_settings
 from chat.models import GuildFeed, Interaction
 from chat.rules.buttons import Pressed
+from chat.rules.parse import read
 from common.refused import Refused
 from feeds.adding.discover import Candidate, Discovery, DiscoveryBudget, addresses, discover
 from feeds.addresses import host_of_url
@@ -34,13 +34,6 @@ STARTS = (0, 1, 3)
 # People wait, and a server may respond slowly.
 BUDGET = DiscoveryBudget(requests=20, seconds=10.0)
 LATEST = 3
-
-
-@dataclass(frozen=True, slots=True)
-class _Wish:
-    channel_id: int
-    first_posts: int
-    style: str
 
 
 def add(context: Context) -> Reply:
@@ -123,9 +116,7 @@ def pick(context: Context) -> Reply:
 
 def work_pick(context: Context, row: Interaction) -> Message:
     first, kept = _picked(context)
-    from chat.rules import parse as reading
-
-    before = Context(reading.read(first.request), context.guild, context.now)
+    before = Context(read(first.request), context.guild, context.now)
     return _added(context, kept, _wish(before), first.pk)
 
 
@@ -158,27 +149,24 @@ def _kept(one: Candidate) -> dict[str, Any]:
     return {"url": one.url, "title": one.title, "latest": [post.title for post in one.latest[:LATEST]]}
 
 
-def _wish(context: Context) -> _Wish:
-    fields = context.asked.fields
-    start = fields.get("start", "0")
-    style = fields.get("style", "")
-    return _Wish(
-        channel_id=chosen_channel(context),
-        first_posts=int(start) if start in map(str, STARTS) else 0,
-        style=style if style in STYLES[1:] else "",
-    )
+def _wish(context: Context) -> tuple[int, int, str]:
+    """Return the channel's id, how many posts come first, and the style. Raises Refused."""
+    start, style = (context.asked.fields.get(name, "") for name in ("start", "style"))
+    first_posts = int(start) if start in map(str, STARTS) else 0
+    return chosen_channel(context), first_posts, style if style in STYLES[1:] else ""
 
 
-def _added(context: Context, kept: dict[str, Any], wish: _Wish, interaction: int) -> Message:
+def _added(context: Context, kept: dict[str, Any], wish: tuple[int, int, str], interaction: int) -> Message:
+    channel_id, first_posts, style = wish
     ensure_account(now=context.now)
-    to = checked_channel(context.guild, wish.channel_id)
+    to = checked_channel(context.guild, channel_id)
     one = add_guild_feed(
         guild=context.guild,
         url=kept["url"],
         title=kept["title"],
         to=to,
-        options={"style": wish.style} if wish.style else {},
-        first_posts=wish.first_posts,
+        options={"style": style} if style else {},
+        first_posts=first_posts,
         language=get_language() or "en",
         by=context.asked.user_id,
         interaction=interaction,

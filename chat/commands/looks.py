@@ -24,7 +24,7 @@ from chat.discord.messages import (
     shown_link,
     shown_title,
 )
-from chat.guilds.feeds import change_address, choose_interval, copy_settings, find_feed, refresh_channel
+from chat.guilds.feeds import change_address, checked_channel, choose_interval, copy_settings, find_feed
 from chat.guilds.limits import NEW_ADDRESS, refuse_beyond_hourly
 from chat.guilds.rights import refuse_without_webhooks
 from chat.models import GuildFeed, Interaction
@@ -32,6 +32,7 @@ from chat.rules.buttons import Pressed
 from chat.rules.interval import LONGEST_INTERVAL
 from common.refused import Refused
 from subscriptions.newsletters.define import alter_subscribable
+from subscriptions.subscribers.admin_changes import subscribe_checked
 
 # Discord's limit for forms.
 LONGEST_FIELD = 4_000
@@ -51,30 +52,25 @@ def edit(context: Context) -> Reply:
 
     A worker makes changes that need the network.
     """
-    one, url = context.feed, context.asked.fields.get("url", "")
+    one, typed = context.feed, context.asked.fields
+    url = typed.get("url", "")
     if url:
         checked_address(url)
         refuse_beyond_hourly(guild_id=context.guild.pk, act=NEW_ADDRESS, now=context.now)
-    _apply_options(one, context)
-    if url or _sender_of(context):
-        return Later()
-    part = context.asked.fields.get("part", LOOKS)
-    if part == WORDS:
-        return words_form(context)
-    if part == THREADS:
-        return threads_form(context)
-    return panel(one)
-
-
-def _apply_options(one: GuildFeed, context: Context) -> None:
-    """Needs no network. Raises Refused."""
-    typed = context.asked.fields
     if like := typed.get("like", ""):
         copy_settings(one, find_feed(context.guild, like))
     if every := typed.get("every", ""):
         if not every.isascii() or not every.isdecimal() or len(every) > len(str(LONGEST_INTERVAL)):
             raise Refused(_("Enter a number of minutes."))
         choose_interval(one, minutes=int(every) or None)
+    if url or _sender_of(context):
+        return Later()
+    part = typed.get("part", LOOKS)
+    if part == WORDS:
+        return words_form(context)
+    if part == THREADS:
+        return threads_form(context)
+    return panel(one)
 
 
 def _sender_of(context: Context) -> dict[str, str]:
@@ -185,7 +181,9 @@ def chose_switches(context: Context) -> Reply:
 
 def work_switches(context: Context, row: Interaction) -> Message:
     one = context.feed
-    refresh_channel(one, now=context.now)
+    # Brings the forum's tags (network).
+    to = checked_channel(one.guild, one.channel_id)
+    subscribe_checked(subscribable=one.subscribable, parsed=to, now=context.now)
     return _switched(one, set(context.asked.values))
 
 

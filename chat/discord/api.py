@@ -9,7 +9,6 @@ from django.db import transaction
 from channels.base import Permanent, Sent, Temporary
 from channels.discord.service import BOT, agent, code_of
 from channels.http.client import ApiClient, ApiSession, Failed
-from channels.http.transport import TIMEOUT_SECONDS, ApiResponse
 from common.clock import utcnow
 from common.refused import Refused
 from delivery.lanes.lanes import count_refusals, resting_kinds
@@ -32,34 +31,31 @@ class ApiRefused(Refused):
         return self.code in GONE_CODES
 
 
-def ask_bot(
-    method: str, path: str, *, json: Any = None, token: str = "", timeout: float = TIMEOUT_SECONDS
-) -> Any:
+def ask_bot(method: str, path: str, *, json: Any = None) -> Any:
     """Return JSON (network). Raises ApiRefused."""
-    token = token or settings.DISCORD_BOT_TOKEN
-    named = {"Authorization": f"Bot {token}"}
-    return _asked(method, path, json=json, headers=named, secrets=(token,), timeout=timeout)
+    token = settings.DISCORD_BOT_TOKEN
+    return _asked(method, path, json=json, headers={"Authorization": f"Bot {token}"}, secret=token)
 
 
 def answer_later(token: str, body: Any) -> None:
     """Replace “is thinking …” by the message (network). Raises ApiRefused."""
     path = f"/webhooks/{settings.DISCORD_APPLICATION_ID}/{token}/messages/@original"
-    _asked("PATCH", path, json=body, headers={}, secrets=(token,), timeout=TIMEOUT_SECONDS)
+    _asked("PATCH", path, json=body, headers={}, secret=token)
 
 
 def is_resting() -> bool:
     return KIND in resting_kinds(utcnow())
 
 
-def _asked(
-    method: str, path: str, *, json: Any, headers: dict[str, str], secrets: tuple[str, ...], timeout: float
-) -> Any:
+def _asked(method: str, path: str, *, json: Any, headers: dict[str, str], secret: str) -> Any:
     url, now = f"{settings.DISCORD_API_URL}{path}", utcnow()
-    with closing(ApiSession(timeout=timeout)) as session:
-        client = ApiClient(session.transport, url, BOT, now, secrets=secrets, timeout=session.timeout)
+    with closing(ApiSession()) as session:
+        client = ApiClient(session.transport, url, BOT, now, secrets=(secret,), timeout=session.timeout)
         options = {} if json is None else {"json": json}
         try:
-            return client.call(method, url, headers={**agent(), **headers}, read=_json, **options)
+            return client.call(
+                method, url, headers={**agent(), **headers}, read=lambda answer: answer.json, **options
+            )
         except Failed as failed:
             answer, outcome = client.transport.answer, failed.outcome
             refusals = session.new_refusals()
@@ -74,7 +70,3 @@ def _asked(
         is_temporary=not isinstance(outcome, Permanent)
         and not (isinstance(outcome, Temporary) and outcome.forbidden),
     )
-
-
-def _json(answer: ApiResponse) -> Any:
-    return answer.json

@@ -268,12 +268,6 @@ def _waiting(subscription: Subscription) -> "QuerySet[Delivery]":
     return rows.filter(begun_at=None).order_by("pk")
 
 
-def refresh_channel(one: GuildFeed, *, now: datetime) -> None:
-    """Update data such as forum tags (network). Raises Refused and InvalidDestination."""
-    to = checked_channel(one.guild, one.channel_id)
-    subscribe_checked(subscribable=one.subscribable, parsed=to, now=now)
-
-
 def find_feed(guild: Guild, typed: str) -> GuildFeed:
     """Search by number, address or title. Raises Refused."""
     rows = guild.guild_feeds.present().select_related("subscribable", "feed", "guild")
@@ -319,7 +313,6 @@ def forget_old(*, now: datetime) -> int:
 
 
 def post_first(*, now: datetime) -> int:
-    """Post the first posts, oldest first."""
     rows = GuildFeed.objects.present().filter(first_posts__gt=0, feed__first_polled_at__isnull=False)
     return sum(_post_first(one, now) for one in rows.select_related("subscribable").order_by("pk")[:50])
 

@@ -34,7 +34,9 @@ def keep_quotas(*, now: datetime) -> int:
     busy = [row["issue__subscribable"] for row in lately]
     rows = GuildFeed.objects.present().filter(subscribable__in=busy, rests_until=None)
     for one in rows.select_related("guild"):
-        midnight, next_midnight = _day_of(one, now)
+        zone = zone_of(one.guild)
+        today = now.astimezone(zone).date()
+        midnight, next_midnight = (datetime.combine(day, time(), zone) for day in (today, today + A_DAY))
         if _posted(midnight).filter(issue__subscribable=one.subscribable_id).count() >= most:
             pause_newsletter(subscribable_id=one.subscribable_id, reason=REASON, now=now)
             GuildFeed.objects.filter(pk=one.pk, rests_until=None).update(rests_until=next_midnight)
@@ -60,13 +62,6 @@ def _posted(since: datetime) -> "QuerySet[Delivery]":
         issue__subscribable__guild_feed__removed_at=None,
         issue__subscribable__guild_feed__isnull=False,
     ).order_by()
-
-
-def _day_of(one: GuildFeed, now: datetime) -> tuple[datetime, datetime]:
-    """Return the midnights in the server's zone."""
-    zone = zone_of(one.guild)
-    today = now.astimezone(zone).date()
-    return tuple(datetime.combine(day, time(), zone) for day in (today, today + A_DAY))  # type: ignore[return-value]
 
 
 def refuse_haste(*, user_id: int, now: datetime) -> None:

@@ -1,14 +1,13 @@
 import logging
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
 from django.db import transaction
-from django.db.models import Q, QuerySet
 from django.utils.translation import gettext as _
 
-from chat.guilds.feeds import remove_feed
 from chat.models import BotSettings, Guild
+from chat.rules.parse import Malformed, snowflake_of
 from common.languages import spoken_variety
 from common.refused import Refused
 
@@ -16,7 +15,6 @@ log = logging.getLogger(__name__)
 
 
 LONGEST_NAME = 100
-ASK_EVERY = timedelta(days=1)
 
 
 def bot_settings() -> BotSettings:
@@ -39,8 +37,6 @@ def know_guild(guild_id: int, *, locale: str, now: datetime) -> Guild:
 
 
 def note_installed(said: Any, *, now: datetime) -> None:
-    from chat.rules.parse import Malformed, snowflake_of
-
     about = said.get("guild") if isinstance(said, dict) else None
     if not isinstance(about, dict):
         return
@@ -86,23 +82,3 @@ def zone_of(guild: Guild) -> ZoneInfo:
         return ZoneInfo(guild.zone)
     except (ValueError, OSError):
         return ZoneInfo("UTC")
-
-
-def leave_guild(guild: Guild, *, why: str, now: datetime) -> int:
-    count = sum(remove_feed(one, now=now) for one in guild.guild_feeds.present().order_by("pk"))
-    Guild.objects.filter(pk=guild.pk, removed_at=None).update(removed_at=now, why=why[:500])
-    return count
-
-
-def ban_guild(guild: Guild, *, now: datetime) -> int:
-    Guild.objects.filter(pk=guild.pk, banned_at=None).update(banned_at=now)
-    return sum(remove_feed(one, now=now) for one in guild.guild_feeds.present().order_by("pk"))
-
-
-def unban_guild(guild: Guild) -> None:
-    Guild.objects.filter(pk=guild.pk).update(banned_at=None)
-
-
-def to_ask_after(now: datetime) -> "QuerySet[Guild]":
-    unasked = Q(asked_at=None, added_at__lte=now - ASK_EVERY) | Q(asked_at__lte=now - ASK_EVERY)
-    return Guild.objects.filter(unasked, removed_at=None).order_by("asked_at", "pk")
