@@ -7,7 +7,7 @@ from typing import Any
 
 from channels import fields
 from channels.announcement import Announcement
-from channels.apprise.service import ApprisedService, CannotUse, ServiceReply, secrets_of, service_address
+from channels.apprise.service import ApprisedService, CannotUse, service_address
 from channels.base import Ambiguous, CrashPolicy, LaneDefaults, Looks, Outcome, Permanent, Sent, Temporary
 from channels.bridge import Bridge
 from channels.http.client import ApiClient, Target, masked
@@ -59,7 +59,7 @@ class AppriseBridge(Bridge):
 
     def destination(self, given: Mapping[str, str]) -> ParsedDestination:
         """The `core` is name@service."""
-        schema = service_address(given["apprise_url"]).schema
+        schema, _ = service_address(given["apprise_url"])
         account = given["account"]
         return ParsedDestination(
             core=f"{account}@{schema}",
@@ -81,17 +81,21 @@ class AppriseBridge(Bridge):
         return Looks(text.replace(WORD_JOINER, ""), len(text), MOST_CHARACTERS)
 
     def hidden(self, to: Target) -> list[str]:
-        return secrets_of(self.address(to))
+        """All but short words and the server's name."""
+        url = self.address(to)
+        parts, (_, host) = re.split("[/?&=:@]", url), service_address(url)
+        return [url, *(part for part in parts if len(part) >= 8 and part.lower() != host)]
 
     def post(self, api: ApiClient, body: Sequence[FittingPart]) -> Outcome:
         """Three refusals, counted in `progress`, disable the destination."""
         try:
             service = self._service(api)
             most = min(service.most_characters, MOST_CHARACTERS)
-            reply = service.send(fit_parts(body, lambda text: len(text) <= most))
+            is_sent, words = service.send(fit_parts(body, lambda text: len(text) <= most))
         except CannotUse as error:
             return masked(Temporary(f"Nothing was posted: {error}", stops_lane=True), api.secrets)
-        return masked(_outcome(reply, service_address(api.url).schema, api.progress), api.secrets)
+        outcome = Sent() if is_sent else _refusal(words, service_address(api.url)[0], api.progress)
+        return masked(outcome, api.secrets)
 
     def checked(self, api: ApiClient, destination: ParsedDestination) -> ParsedDestination:
         """Nothing is posted, so the token is not tested."""
@@ -105,11 +109,9 @@ class AppriseBridge(Bridge):
         return ApprisedService(api.url, timeout=self.timeout, allow=self.allow)
 
 
-def _outcome(reply: ServiceReply, schema: str, progress: Mapping[str, Any]) -> Outcome:
-    if reply.taken:
-        return Sent()
-    said = f"{schema}, by Apprise: {reply.words[:LONGEST_WORDS] or 'not sent.'}"
-    match = _STATUS.search(reply.words)
+def _refusal(words: str, schema: str, progress: Mapping[str, Any]) -> Outcome:
+    said = f"{schema}, by Apprise: {words[:LONGEST_WORDS] or 'not sent.'}"
+    match = _STATUS.search(words)
     if match is None:
         # A lost answer cannot be told from other failures.
         return Ambiguous(said)

@@ -4,7 +4,6 @@ import re
 import sys
 from collections.abc import Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass
 from functools import partial
 from types import ModuleType
 from typing import Any
@@ -36,16 +35,8 @@ RESERVED = words(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class ServiceAddress:
-    """`host` is empty if the address is fixed."""
-
-    schema: str
-    host: str = ""
-
-
-def service_address(url: str) -> ServiceAddress:
-    """Raises ValueError, whose text does not repeat the URL."""
+def service_address(url: str) -> tuple[str, str]:
+    """Return schema and host; "" if that is fixed. Raises ValueError, whose text does not repeat the URL."""
     schema, _, rest = url.partition("://")
     schema = schema.lower()
     if not rest or len(url) > LONGEST_URL or not re.fullmatch("[!-~]+", url):
@@ -61,28 +52,14 @@ def service_address(url: str) -> ServiceAddress:
     if taken := RESERVED & {name.lstrip("+-:").lower() for name, _ in parse_qsl(parts.query, True)}:
         raise ValueError(f"remove {', '.join(sorted(taken))}. It can’t be set in the URL.")
     if schema in FIXED_SERVERS:
-        return ServiceAddress(schema)
+        return schema, ""
     if not host:
         raise ValueError("the host is missing.")
-    return ServiceAddress(schema, host)
-
-
-def secrets_of(url: str) -> list[str]:
-    """Return all but short words and the server's name."""
-    host = service_address(url).host
-    return [url, *(part for part in re.split("[/?&=:@]", url) if len(part) >= 8 and part.lower() != host)]
+    return schema, host
 
 
 class CannotUse(Exception):
     """Nothing was sent. The message is for people, without secrets."""
-
-
-@dataclass(frozen=True, slots=True)
-class ServiceReply:
-    """`words` are Apprise's log of a failure."""
-
-    taken: bool
-    words: str = ""
 
 
 class _Call:
@@ -162,26 +139,23 @@ class ApprisedService:
         guard(type(self._service))
         if len(self._service) != 1:
             raise CannotUse("The URL must have exactly one target. Create a destination for each.")
-        self._schema, self._allow = service_address(url).schema, allow
+        self._schema, self._allow = service_address(url)[0], allow
+        self.most_characters = int(self._service.body_maxlen)
         self._service.socket_connect_timeout = self._service.socket_read_timeout = timeout
 
-    @property
-    def most_characters(self) -> int:
-        return int(self._service.body_maxlen)
-
-    def send(self, text: str) -> ServiceReply:
-        """Raises CannotUse if nothing was sent (network)."""
-        call, reply = self._notify(text)
+    def send(self, text: str) -> tuple[bool, str]:
+        """Return whether it was sent, and Apprise's log. Raises CannotUse if nothing was sent (network)."""
+        call, is_sent, words = self._notify(text)
         failure = call.failure
-        if reply.taken or failure is None or len(call.urls) > 1 or not never_left(failure):
-            return reply
+        if is_sent or failure is None or len(call.urls) > 1 or not never_left(failure):
+            return is_sent, words
         raise _unreachable(call.urls[0], failure)
 
     def reach(self) -> None:
         """Request the server's front page: is it allowed, and does it listen? Raises CannotUse (network)."""
         if self._schema not in OWN_SERVERS:
             return
-        look, _ = self._notify("-", is_look=True)
+        look, *_ = self._notify("-", is_look=True)
         url = look.urls[0] if look.urls else ""
         try:
             front = urljoin(url, "/")
@@ -192,7 +166,7 @@ class ApprisedService:
             if never_left(error):
                 raise _unreachable(url, error) from None
 
-    def _notify(self, text: str, *, is_look: bool = False) -> tuple[_Call, ServiceReply]:
+    def _notify(self, text: str, *, is_look: bool = False) -> tuple[_Call, bool, str]:
         import apprise
 
         forbid_open_transaction()
@@ -204,7 +178,7 @@ class ApprisedService:
             result = sender.notify(body=text, body_format=apprise.NotifyFormat.TEXT)
         finally:
             _call.reset(token)
-        return call, ServiceReply(bool(result), " ".join(str(entry.message) for entry in result.logs()))
+        return call, bool(result), " ".join(str(entry.message) for entry in result.logs())
 
 
 def _unreachable(url: str, error: requests.RequestException) -> CannotUse:

@@ -1,5 +1,4 @@
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import grapheme
 
@@ -34,34 +33,28 @@ def octets(text: str) -> int:
     return len(text.encode("utf-8", "surrogatepass"))
 
 
-@dataclass(frozen=True, slots=True)
-class SmsMeasure:
-    """Parts, units, and units per part."""
+def sms_measure(text: str) -> tuple[int, int, int]:
+    """Return parts, units, and units per part.
 
-    parts: int
-    units: int
-    room: int
-
-
-def sms_measure(text: str) -> SmsMeasure:
-    """Use septets if the GSM alphabet suffices, else UTF-16 units; never split a letter."""
+    Uses septets if the GSM alphabet suffices, else UTF-16 units; never splits a letter.
+    """
     if all(char in GSM_LETTERS or char in GSM_EXTENSION for char in text):
         costs, one, part = [1 + (char in GSM_EXTENSION) for char in text], ONE_GSM_PART, GSM_PART
     else:
         costs, one, part = [1 + (char > "\uffff") for char in text], ONE_UCS2_PART, UCS2_PART
     units = sum(costs)
     if units <= one:
-        return SmsMeasure(1, units, one)
+        return 1, units, one
     parts, used = 1, 0
     for cost in costs:
         if used + cost > part:
             parts, used = parts + 1, 0
         used += cost
-    return SmsMeasure(parts, units, part)
+    return parts, units, part
 
 
 def sms_parts(text: str) -> int:
-    return sms_measure(text).parts
+    return sms_measure(text)[0]
 
 
 def within(*limits: tuple[Measure, int]) -> Callable[[str], bool]:

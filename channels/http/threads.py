@@ -58,10 +58,3 @@ def carrying(outcome: Outcome, done: Mapping[str, Any]) -> Outcome:
     if not done or not isinstance(outcome, Temporary | Ambiguous):
         return outcome
     return replace(outcome, progress={**done, **(outcome.progress or {})})
-
-
-def still_unknown(outcome: Outcome) -> Outcome:
-    """Keep the first attempt's time."""
-    if isinstance(outcome, Temporary):
-        return Ambiguous(outcome.text, progress=outcome.progress)
-    return outcome

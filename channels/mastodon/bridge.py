@@ -6,13 +6,23 @@ from urllib.parse import urlsplit
 
 from channels import fields
 from channels.announcement import EPOCH, Announcement
-from channels.base import NO_POST, CrashPolicy, LaneDefaults, Looks, Outcome, Permanent, Sent
+from channels.base import (
+    NO_POST,
+    Ambiguous,
+    CrashPolicy,
+    LaneDefaults,
+    Looks,
+    Outcome,
+    Permanent,
+    Sent,
+    Temporary,
+)
 from channels.bridge import Bridge
 from channels.http.client import ApiClient, Failed, first_accepted
 from channels.http.links import StatusLimits, status_length
 from channels.http.measures import graphemes
 from channels.http.session import DeletingSession, EditingSession
-from channels.http.threads import carrying, not_looked_up, post_thread, still_unknown
+from channels.http.threads import carrying, not_looked_up, post_thread
 from channels.http.uploads import Uploader, Uploads
 from channels.mastodon.client import MASTODON, NEEDED, SCOPES, Client
 from channels.mastodon.message import Status, instances, status_of
@@ -121,7 +131,10 @@ class MastodonBridge(EditingSession, DeletingSession, Bridge):
         if isinstance(outcome, Permanent):
             # The limits may have changed.
             self.known.forget(api.url)
-        return still_unknown(outcome) if repeats else outcome
+        if repeats and isinstance(outcome, Temporary):
+            # Keep the first attempt's time.
+            return Ambiguous(outcome.text, progress=outcome.progress)
+        return outcome
 
     def change(self, api: ApiClient, body: Status, remote_id: str, parts: Sequence[str]) -> Outcome:
         """Pictures and number of statuses remain."""

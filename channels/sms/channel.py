@@ -153,10 +153,8 @@ class SmsChannel(Service):
         typed = read_fields(self.destination_fields, given, owner=self.label)["phone"]
         region = data.get("region", "")
         countries = data.get("countries", "").split() or ([region] if region and "region" in data else [])
-        number = mobile_number(typed, region=region, countries=countries)
-        return ParsedDestination(
-            core=number.e164, label=number.shown, config={"number": number.e164, "region": number.region}
-        )
+        number, shown, region = mobile_number(typed, region=region, countries=countries)
+        return ParsedDestination(core=number, label=shown, config={"number": number, "region": region})
 
     def lane_account(self, core: str, options: Mapping[str, str]) -> str:
         return options.get("account", "")

@@ -1,5 +1,4 @@
 from collections.abc import Collection
-from dataclasses import dataclass
 
 import phonenumbers
 from django.utils.translation import gettext
@@ -24,17 +23,8 @@ NOT_MOBILE = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class MobileNumber:
-    """`e164` has a plus sign, `shown` spaces; `region` is a country code or ""."""
-
-    e164: str
-    shown: str
-    region: str = ""
-
-
-def mobile_number(typed: str, *, region: str = "", countries: Collection[str] = ()) -> MobileNumber:
-    """Parse a number that can receive text messages.
+def mobile_number(typed: str, *, region: str = "", countries: Collection[str] = ()) -> tuple[str, str, str]:
+    """Parse a number that can receive text messages. Return it in E.164, as shown, and its country.
 
     `region` applies to numbers without a country code; `countries` are those allowed (none: all). Raises
     InvalidDestination in the reader's language.
@@ -56,8 +46,5 @@ def mobile_number(typed: str, *, region: str = "", countries: Collection[str] = 
     of = phonenumbers.region_code_for_number(number) or ""
     if countries and ANY_COUNTRY not in countries and of not in countries:
         raise InvalidDestination(gettext("Numbers from this country aren’t supported here."))
-    return MobileNumber(
-        e164=phonenumbers.format_number(number, PhoneNumberFormat.E164),
-        shown=phonenumbers.format_number(number, PhoneNumberFormat.INTERNATIONAL),
-        region=of,
-    )
+    e164 = phonenumbers.format_number(number, PhoneNumberFormat.E164)
+    return e164, phonenumbers.format_number(number, PhoneNumberFormat.INTERNATIONAL), of

@@ -165,9 +165,9 @@ def how_it_texts(subscribable: Subscribable) -> Part:
 def _bubble(text: str, refusal: str) -> Part:
     if refusal:
         return Text(refusal, "alert")
-    measure = sms_measure(text)
+    parts, units, room = sms_measure(text)
     # Such as “1 part of 160, 98 used”.
-    cost = f"{pluralize(measure.parts, 'part')} of {measure.room}, {measure.units} used"
+    cost = f"{pluralize(parts, 'part')} of {room}, {units} used"
     return (Box("bubble", Text(urlize(text, autoescape=True))), Text(cost, "quiet fl-measure"))
 
 
