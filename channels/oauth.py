@@ -179,14 +179,7 @@ def a_secret(said: object) -> str:
     return said
 
 
-def ask_service(
-    act: Callable[[ApiClient], T],
-    url: str,
-    service: str,
-    *,
-    hidden: Collection[str] = (),
-    session: ApiSession | None = None,
-) -> T:
+def ask_service(act: Callable[[ApiClient], T], url: str, service: str, *, hidden: Collection[str] = ()) -> T:
     """Call `act` with a client (network), masking `hidden`. Raises NotConnected."""
     # Slack reports errors with status 200.
     speaks = ApiService(
@@ -195,8 +188,8 @@ def ask_service(
         code=lambda answer: answer.at("error"),
         hides_failures_in=frozenset({200}),
     )
-    with closing(session or ApiSession()) as opened:
-        client = ApiClient(opened.transport, url, speaks, utcnow(), secrets=hidden, timeout=opened.timeout)
+    with closing(ApiSession()) as session:
+        client = ApiClient(session.transport, url, speaks, utcnow(), secrets=hidden, timeout=session.timeout)
         try:
             return act(client)
         except Failed as failed:

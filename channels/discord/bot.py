@@ -1,7 +1,7 @@
 """A bot, which can look up messages after a lost answer."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
@@ -319,11 +319,11 @@ class DiscordBotBridge(DiscordService):
         done, remarks = list(api.progress.get("done", ())), list(api.progress.get("remarks", ()))
         if outcome.remark:
             remarks.append(outcome.remark)
-        for name, step in _steps(api, body).items():
+        for name, lacks, json in _steps(api, body):
             if name in done:
                 continue
             try:
-                api.call("POST", f"{path}/{name}", read=lambda answer: None, json=step.body)
+                api.call("POST", f"{path}/{name}", read=lambda answer: None, json=json)
             except Failed as failed:
                 why = failed.outcome
                 is_forbidden = isinstance(why, Temporary) and why.forbidden
@@ -331,30 +331,22 @@ class DiscordBotBridge(DiscordService):
                     again = why.retry_at if isinstance(why, Temporary) else None
                     place = {"remote_id": outcome.remote_id, "url": outcome.url}
                     kept = {**place, "done": done, "remarks": remarks}
-                    text = f"Posted, but {step.lacks} yet. {why.text}"
+                    text = f"Posted, but {lacks} yet. {why.text}"
                     return Temporary(text, retry_at=again or api.now + REST_LATER, waits=True, progress=kept)
                 if not isinstance(why, Sent) and code_of(api.answer) not in DONE_ALREADY:
-                    remarks.append(f"Posted, but {step.lacks}. {why.text}")
+                    remarks.append(f"Posted, but {lacks}. {why.text}")
             done.append(name)
         return replace(outcome, remark=" ".join(remarks))
 
 
-@dataclass(frozen=True, slots=True)
-class _Step:
-    """Request beneath a message's URL. `lacks` describes the message without it."""
-
-    lacks: str
-    body: Mapping[str, Any] | None = None
-
-
-def _steps(api: ApiClient, body: Post) -> dict[str, _Step]:
-    kind, steps = api.config.get("channel_type"), {}
+def _steps(api: ApiClient, body: Post) -> Iterator[tuple[str, str, Mapping[str, Any] | None]]:
+    """Yield requests beneath the message's URL: path, what it lacks without them, body."""
+    kind = api.config.get("channel_type")
     if body.wants_crosspost and kind == ANNOUNCEMENT:
-        steps["crosspost"] = _Step("not shown to the channel's followers")
+        yield "crosspost", "not shown to the channel's followers", None
     if body.thread_minutes and kind in THREADS_BENEATH and not body.thread_id:
         thread = {"name": body.thread_name, "auto_archive_duration": int(body.thread_minutes)}
-        steps["threads"] = _Step("without a thread", thread)
-    return steps
+        yield "threads", "without a thread", thread
 
 
 def _own_thread(api: ApiClient) -> str:

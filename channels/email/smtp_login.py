@@ -95,7 +95,8 @@ async def _tried(mechanism: str, target: SmtpSettings, ask: Ask) -> Reply:
             reply = await ask("AUTH PLAIN")
     else:
         reply = await ask("AUTH CRAM-MD5")
-        answer = _signed(reply.text, user, password)
+        digest = hmac.new(password, _decoded(reply.text), "md5").hexdigest()
+        answer = _base64(user + b" " + digest.encode())
     if reply.code == _CHALLENGE:
         reply = await ask(answer)
     return await _ended(reply, ask)
@@ -117,11 +118,6 @@ async def _by_name_and_password(user: bytes, password: bytes, ask: Ask) -> Reply
 
 async def _ended(reply: Reply, ask: Ask) -> Reply:
     return await ask("*") if reply.code == _CHALLENGE else reply
-
-
-def _signed(challenge: bytes, user: bytes, password: bytes) -> str:
-    digest = hmac.new(password, _decoded(challenge), "md5").hexdigest()
-    return _base64(user + b" " + digest.encode())
 
 
 def _decoded(challenge: bytes) -> bytes:

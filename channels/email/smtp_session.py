@@ -128,18 +128,14 @@ class SmtpSession:
 
     async def _settled(self, outcome: Outcome) -> Outcome:
         # After a refusal at its end, the next envelope may have begun.
-        is_between = self.announced is None and self.connection is not None and self.connection.wire.is_open
-        if not isinstance(outcome, Sent) and is_between:
-            await self._reset()
+        connection = self.connection if self.announced is None else None
+        if not isinstance(outcome, Sent) and connection is not None and connection.wire.is_open:
+            connection.wire.say(b"RSET\r\n")
+            with suppress(Lost):
+                reply = await connection.wire.reply(self.timeouts.reply)
+                if reply.code != 250:
+                    await self.close()
         return outcome
-
-    async def _reset(self) -> None:
-        assert self.connection is not None  # noqa: S101 - for the type checker
-        self.connection.wire.say(b"RSET\r\n")
-        with suppress(Lost):
-            reply = await self.connection.wire.reply(self.timeouts.reply)
-            if reply.code != 250:
-                await self.close()
 
     async def close(self) -> None:
         """Send QUIT; server errors are never raised."""

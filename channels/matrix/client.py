@@ -51,7 +51,6 @@ class Homeserver:
         return self._get("/account/whoami", lambda answer: an_id(answer.at("user_id")))
 
     def join(self, room: str) -> str:
-        """Return the room's id."""
         place = f"{API}/join/{_in_path(room)}"
         return self._api.call("POST", place, read=lambda answer: an_id(answer.at("room_id")), json={})
 
