@@ -172,14 +172,10 @@ def _seen(file: Path) -> dict[str, tuple[str, ...]]:
     if version not in READABLE_VERSIONS or not isinstance(rows, list):
         raise Refused(f"{file} is not rss2email's JSON file of version 1 or 2.")
     return {
-        row["name"]: tuple(map(_key, row["seen"]))
+        row["name"]: tuple(without_controls(key).strip()[:LONGEST_KEY] for key in row["seen"])
         for row in rows
         if isinstance(row, dict) and isinstance(row.get("name"), str) and isinstance(row.get("seen"), dict)
     }
-
-
-def _key(text: str) -> str:
-    return without_controls(text).strip()[:LONGEST_KEY]
 
 
 def _configuration(file: Path) -> configparser.ConfigParser:

@@ -8,7 +8,6 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import datetime
 from html import escape
 from pathlib import Path
@@ -59,14 +58,6 @@ _LINKED = re.compile(rf"<a({VALUES})>(\s*<img({VALUES})>\s*)</a>")
 _FILE = re.compile(r"\.(?:jpe?g|png|gif|webp|avif|heic)\b", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
-class KeptHtml:
-    """`linked` counts the pictures that still are at their old addresses."""
-
-    html: str
-    linked: int
-
-
 class PictureKeeper:
     """Fetches the pictures of one import. Each address is asked once, also by later workers."""
 
@@ -77,8 +68,11 @@ class PictureKeeper:
         self._bytes_left = MOST_KEPT_BYTES - (kept["size"] or 0)
         self._left = MOST_PICTURES - row.pictures_kept.count()
 
-    def kept(self, html: str) -> KeptHtml:
-        """Replace the addresses in cleaned HTML. Uses the network."""
+    def kept(self, html: str) -> tuple[str, int]:
+        """Replace the addresses in cleaned HTML. Uses the network.
+
+        Also returns how many pictures still are at their old addresses.
+        """
         addresses = dict.fromkeys(
             source
             for match in IMG.finditer(html)
@@ -102,7 +96,7 @@ class PictureKeeper:
                 return f'<a href="{escape(picture_url(names[source]))}">{match[2]}</a>'
             return match[0]
 
-        return KeptHtml(IMG.sub(image, _LINKED.sub(link, html)), len(addresses) - len(names))
+        return IMG.sub(image, _LINKED.sub(link, html)), len(addresses) - len(names)
 
     def _name_of(self, address: str, end: float) -> str:
         """Return the name of its copy, or ""."""
@@ -140,14 +134,6 @@ class PictureKeeper:
             return resized(answer.body, most_side=MOST_SIDE, most_bytes=LARGEST_KEPT)
         except BadPicture:
             return None
-
-
-@dataclass(frozen=True, slots=True)
-class Prepared:
-    """Issue whose text was read, cleaned, and freed of foreign pictures."""
-
-    entry: Entry
-    words: str
 
 
 def refuse_without_archive(subscribable: Subscribable) -> None:
@@ -190,35 +176,36 @@ def is_there(row: IssueImport, issue: OldIssue) -> bool:
     return Issue.objects.filter(subscribable=row.subscribable, within_type_id=key_of(issue)).exists()
 
 
-def prepare(row: IssueImport, issue: OldIssue, keeper: PictureKeeper | None) -> Prepared:
-    """Read and clean an issue's text, and fetch its pictures. Uses the network. Raises Refused."""
+def prepare(row: IssueImport, issue: OldIssue, keeper: PictureKeeper | None) -> tuple[Entry, str]:
+    """Return an issue with its text cleaned and its pictures fetched, and remarks.
+
+    Uses the network. Raises Refused.
+    """
     try:
         raw = issue.read()
-        kept = KeptHtml(clean(raw, base=row.address), 0)
+        html, linked = clean(raw, base=row.address), 0
     except Refused:
         raise
     except (ValueError, TypeError, LookupError, RecursionError) as error:
         log.exception("an old issue could not be read: %s", issue.key)
         raise Refused("Its text can’t be read.") from error
     if keeper is not None:
-        kept = keeper.kept(kept.html)
-    if not plain(kept.html) and "<img" not in kept.html:
+        html, linked = keeper.kept(html)
+    if not plain(html) and "<img" not in html:
         raise Refused(EMPTY)
     words = [
         _notes(issue),
-        f"Not copied, and still at the old address: {pluralize(kept.linked, 'picture')}."
-        if kept.linked
-        else "",
+        f"Not copied, and still at the old address: {pluralize(linked, 'picture')}." if linked else "",
         f"Cut after {MAX_HTML:,} characters." if len(raw) > MAX_HTML else "",
     ]
     title = shortened(without_controls(issue.title), LONGEST_STORED_TITLE)
-    entry = Entry(guid=key_of(issue), title=title, content=kept.html, published=issue.at)
-    return Prepared(entry, " ".join(filter(None, words)))
+    entry = Entry(guid=key_of(issue), title=title, content=html, published=issue.at)
+    return entry, " ".join(filter(None, words))
 
 
-def store(row: IssueImport, issue: OldIssue, prepared: Prepared, *, now: datetime) -> IssueLine:
+def store(row: IssueImport, issue: OldIssue, prepared: tuple[Entry, str], *, now: datetime) -> IssueLine:
     """Store an issue unless it is there, in the caller's transaction."""
-    entry = prepared.entry
+    entry, words = prepared
     # As if it had been sent long ago, and its emails deleted: no stage has anything to do with it.
     values = {
         "token": secrets.token_hex(12),
@@ -238,7 +225,7 @@ def store(row: IssueImport, issue: OldIssue, prepared: Prepared, *, now: datetim
         return line_of(issue, Result.THERE)
     IssueItem.objects.create(issue=stored, position=0, entry=entry.to_json())
     card_of(stored, [entry]).save(force_insert=True)
-    return line_of(issue, Result.CHANGED if prepared.words else Result.TAKEN, prepared.words)
+    return line_of(issue, Result.CHANGED if words else Result.TAKEN, words)
 
 
 def keep_lines(row: IssueImport, lines: Sequence[IssueLine]) -> None:

@@ -3,7 +3,7 @@
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from email.utils import parseaddr
 from urllib.parse import parse_qs, parse_qsl, urlsplit
 
@@ -31,20 +31,13 @@ UNASKED = (
 )
 _ASKS = re.compile(r"\[(.*)\] Please confirm", re.DOTALL)
 
-
-@dataclass(frozen=True, slots=True)
-class QueueTable:
-    name: str
-    place: str
-    subject: str
-
-
-IMMEDIATE = QueueTable("immediately_mailable", "mail_to", "subject")
-QUEUE_TABLES = (
-    QueueTable("mailable", "mail_to", "mail_subject"),
-    QueueTable("masto_postable", "name", "final_content"),
-    QueueTable("bsky_postable", "identifier", "final_content"),
-)
+# Columns of a row's place and subject, by table.
+COLUMNS = {
+    "immediately_mailable": ("mail_to", "subject"),
+    "mailable": ("mail_to", "mail_subject"),
+    "masto_postable": ("name", "final_content"),
+    "bsky_postable": ("identifier", "final_content"),
+}
 
 
 def asked_by(row: Row) -> tuple[str, str]:
@@ -55,8 +48,8 @@ def asked_by(row: Row) -> tuple[str, str]:
 
 def dropped(feeds: Iterable[OldFeed], tables: Mapping[str, Sequence[Row]]) -> Iterator[Line]:
     yield from _immediate(feeds, tables)
-    for table in QUEUE_TABLES:
-        for row in tables[table.name]:
+    for table in ("mailable", "masto_postable", "bsky_postable"):
+        for row in tables[table]:
             yield _refused(row, table, ADVICE)
 
 
@@ -68,11 +61,11 @@ def _immediate(feeds: Iterable[OldFeed], tables: Mapping[str, Sequence[Row]]) ->
         for one in newsletter.subscribers
         if one.is_unasked
     }
-    for row in tables[IMMEDIATE.name]:
+    for row in tables["immediately_mailable"]:
         if asked_by(row) in unasked:
-            yield _refused(row, IMMEDIATE, UNASKED, ImportResult.CHANGED)
+            yield _refused(row, "immediately_mailable", UNASKED, ImportResult.CHANGED)
         else:
-            yield _refused(row, IMMEDIATE, NEVER_SENT)
+            yield _refused(row, "immediately_mailable", NEVER_SENT)
 
 
 def with_queues(
@@ -102,7 +95,7 @@ def _emails(
         values = {name.lower(): value for name, value in parse_qsl(text(row, "template_params"))}
         number = _number(values.get("removelink", ""))
         if number not in owners or not template:
-            lines.append(_refused(row, QUEUE_TABLES[0], _why_not(number, bool(template))))
+            lines.append(_refused(row, "mailable", _why_not(number, bool(template))))
             continue
         is_tried = text(row, "retried") not in ("", "0")
         subject = one_line(text(row, "mail_subject"))
@@ -132,14 +125,14 @@ def _statuses(
     bridges = [each for each in newsletters if each.is_bridge]
     made: dict[str, list[OldStatus]] = defaultdict(list)
     for table, server, channel in (
-        (QUEUE_TABLES[1], "instance_url", "mastodon"),
-        (QUEUE_TABLES[2], "entryway_url", "bluesky"),
+        ("masto_postable", "instance_url", "mastodon"),
+        ("bsky_postable", "entryway_url", "bluesky"),
     ):
         media = defaultdict(list)
-        for row in sorted(tables[f"{table.name}_media"], key=lambda row: int(text(row, "position") or 0)):
-            media[text(row, f"{table.name}_id")].append(row)
-        for row in sorted(tables[table.name], key=lambda row: int(text(row, "seqnum"))):
-            account, words = (text(row, table.place), text(row, server)), text(row, "final_content")
+        for row in sorted(tables[f"{table}_media"], key=lambda row: int(text(row, "position") or 0)):
+            media[text(row, f"{table}_id")].append(row)
+        for row in sorted(tables[table], key=lambda row: int(text(row, "seqnum"))):
+            account, words = (text(row, COLUMNS[table][0]), text(row, server)), text(row, "final_content")
             candidates = [
                 (bridge, one)
                 for bridge in bridges
@@ -176,6 +169,7 @@ def _statuses(
     return made
 
 
-def _refused(row: Row, table: QueueTable, words: str, result: ImportResult = ImportResult.REFUSED) -> Line:
-    name = f"{text(row, table.place)}: {one_line(text(row, table.subject))[:100]}"
+def _refused(row: Row, table: str, words: str, result: ImportResult = ImportResult.REFUSED) -> Line:
+    place, subject = COLUMNS[table]
+    name = f"{text(row, place)}: {one_line(text(row, subject))[:100]}"
     return Line(result, QUEUED, name, words)

@@ -60,13 +60,15 @@ def entries_of(export: Export, key: tuple[str, str]) -> Iterator[OldEntry]:
 
 def _entry(document: Document) -> OldEntry:
     source, published = _dict(document, "source"), parsed_moment(document.get("published"))
+    key = _key(document)
+    made_at = datetime.fromtimestamp(int(key[:8], 16), UTC) if _ID.fullmatch(key) else None
     return OldEntry(
         jf2=document,
         guid=without_controls(_text(source, "originalId")).strip(),
         digest=_text(document, "uid"),
         feed_url=_text(source, "feedUrl"),
         published=published,
-        came_at=parsed_moment(document.get("createdAt")) or published or _moment_of_id(document),
+        came_at=parsed_moment(document.get("createdAt")) or published or made_at,
         read_by=frozenset(_texts(document.get("readBy"), MOST_READERS)),
         is_stripped=bool(document.get("_stripped")),
     )
@@ -124,8 +126,3 @@ def _number(value: Any) -> float:
 def _key(document: Document) -> str:
     """Return its id in MongoDB."""
     return _text(document, "_id")[:64]
-
-
-def _moment_of_id(document: Document) -> datetime | None:
-    key = _key(document)
-    return datetime.fromtimestamp(int(key[:8], 16), UTC) if _ID.fullmatch(key) else None

@@ -27,7 +27,7 @@ from migrate_from.old_issues.found import (
     title_of,
     without_parts,
 )
-from migrate_from.old_issues.hosted import markdown_html, rows_of
+from migrate_from.old_issues.hosted import markdown_html
 
 GHOST_URL = "__GHOST_URL__"
 NEEDS_ADDRESS = "Give the address of the old site, or its own links and pictures are lost."
@@ -182,21 +182,11 @@ _CARDS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
 }
 
 
-def is_listmonk(document: Any) -> bool:
-    rows = rows_of(document)
-    return bool(rows) and all("subject" in row and "content_type" in row for row in rows)
-
-
-def listmonk_answer(document: Any, wanted: Wanted) -> Found:
-    """The answer of GET /api/campaigns, or a list of them."""
-    return _listmonk(rows_of(document), wanted)
-
-
 def listmonk_dump(stream: IO[str], wanted: Wanted) -> Found:
     """The table `campaigns` of a plain dump. Raises Refused without one."""
     for name, rows in dumped_tables(stream):
         if name == "campaigns":
-            return _listmonk(_bounded(rows), wanted)
+            return listmonk(_bounded(rows), wanted)
     raise Refused("The dump has no campaigns, so it isn’t one of listmonk.")
 
 
@@ -209,19 +199,19 @@ def _bounded(rows: Iterable[Mapping[str, Any]]) -> Iterable[Mapping[str, Any]]:
         yield row
 
 
-def _listmonk(rows: Iterable[Mapping[str, Any]], wanted: Wanted) -> Found:
+def listmonk(rows: Iterable[Mapping[str, Any]], wanted: Wanted) -> Found:
     collected, rows = Collected("listmonk", wanted), list(rows)
     # Off by default, so it says something only if some campaigns are in the archive.
     has_archive = any(_is_archived(row) for row in rows)
     for row in rows:
         title = title_of(_text(row, "subject"), _TEMPLATE) or one_line(_text(row, "name"))
         key = f"listmonk {_text(row, 'uuid') or row.get('id')}"
-        at, read = parsed_moment(_listmonk_time(row)), partial(_listmonk_page, row)
+        times = filter(None, (_text(row, name) for name in ("started_at", "send_at", "updated_at")))
         collected.add(
             key,
             title,
-            at,
-            read,
+            parsed_moment(next(times, "")),
+            partial(_listmonk_page, row),
             why=_why_not_listmonk(row),
             names=[row.get("uuid"), row.get("archive_slug")],
             size=len(_text(row, "body")),
@@ -232,10 +222,6 @@ def _listmonk(rows: Iterable[Mapping[str, Any]], wanted: Wanted) -> Found:
 
 def _is_archived(row: Mapping[str, Any]) -> bool:
     return row.get("archive") in (True, "t")
-
-
-def _listmonk_time(row: Mapping[str, Any]) -> str:
-    return next(filter(None, (_text(row, name) for name in ("started_at", "send_at", "updated_at"))), "")
 
 
 def _why_not_listmonk(row: Mapping[str, Any]) -> str:

@@ -1,7 +1,7 @@
 """Zip archives that Substack, Mailchimp and Buttondown make."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from functools import lru_cache, partial
 from html import escape
@@ -182,10 +182,10 @@ def buttondown(archive: Archive, wanted: Wanted) -> Found:
     return collected.found()
 
 
-def buttondown_answer(answer: Any, wanted: Wanted) -> Found:
+def buttondown_answer(rows: Iterable[dict[str, Any]], wanted: Wanted) -> Found:
     """The API's list of emails, with their text as `body`."""
     collected = Collected("Buttondown", wanted)
-    for row in rows_of(answer):
+    for row in rows:
         body = row["body"] if isinstance(row.get("body"), str) else ""
         _add_buttondown(collected, row, partial(buttondown_html, body), len(body.strip()))
     return collected.found()

@@ -40,8 +40,8 @@ def opened_export(path: Path, wanted: Wanted) -> Iterator[Found]:
                 yield hosted.mailchimp(archive, wanted)
             elif archive.find("emails.json") or archive.find("emails.csv"):
                 yield hosted.buttondown(archive, wanted)
-            elif only := _only_json(archive.names):
-                yield _of_json(archive.read(only, MOST_JSON), wanted)
+            elif len(names := [name for name in archive.names if name.endswith(".json")]) == 1:
+                yield _of_json(archive.read(names[0], MOST_JSON), wanted)
             else:
                 raise Refused(UNKNOWN)
     elif start[:1] in (b"{", b"["):
@@ -67,18 +67,14 @@ def _heads(archive: Archive) -> dict[str, bytes]:
     return {name: next(archive.pieces(name, Budget(MOST_TEXT)), b"")[:4096] for name in nearest}
 
 
-def _only_json(names: list[str]) -> str:
-    found = [name for name in names if name.endswith(".json")]
-    return found[0] if len(found) == 1 else ""
-
-
 def _of_json(data: bytes, wanted: Wanted) -> Found:
     document = json_of(data)
     if dumps.is_ghost(document):
         return dumps.ghost(document, wanted)
-    if dumps.is_listmonk(document):
-        return dumps.listmonk_answer(document, wanted)
+    # Answers of GET /api/campaigns, or of Buttondown's API.
     rows = hosted.rows_of(document)
+    if rows and all("subject" in row and "content_type" in row for row in rows):
+        return dumps.listmonk(rows, wanted)
     if any("publish_date" in row and "subject" in row for row in rows):
-        return hosted.buttondown_answer(document, wanted)
+        return hosted.buttondown_answer(rows, wanted)
     raise Refused(UNKNOWN)

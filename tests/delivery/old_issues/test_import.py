@@ -273,7 +273,7 @@ def test_hosts_that_do_not_answer_are_soon_left_alone(pier: Any, monkeypatch: py
     keeper = store.PictureKeeper(IssueImport.objects.create(subscribable=pier), lambda: None)
     kept = keeper.kept(html)
     assert len(asked) == store.MOST_FAILURES_OF_HOST
-    assert (kept.html, kept.linked) == (html, 80)
+    assert kept == (html, 80)
 
 
 def test_what_is_no_export_is_told(pier: Any) -> None:
