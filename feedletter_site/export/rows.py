@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, time
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import chain, count, islice
 from typing import Any
 from uuid import UUID
@@ -196,16 +196,12 @@ def _same(value: Any) -> Any:
     return value
 
 
-def _octets(value: Any) -> bytes:
-    return base64.b64decode(value, validate=True)
-
-
 # Other values are for the database as they are.
 PARSERS: Mapping[str, Callable[[Any], Any]] = {
     "DateTimeField": _moment,
     "TimeField": time.fromisoformat,
     "UUIDField": UUID,
-    "BinaryField": _octets,
+    "BinaryField": partial(base64.b64decode, validate=True),
     "JSONField": _same,
     "GenericIPAddressField": _same,
 }
@@ -239,7 +235,8 @@ def files(*, now: datetime) -> Iterator[tuple[str, Iterable[bytes]]]:
             for folder, statuses in SUBSCRIBERS.items():
                 rows = export_subscribers(subscribable=newsletter, statuses=statuses)
                 yield f"people/{folder}/{newsletter.name}.csv", _csv(rows)
-    issues = _issues()
+    keys = _published().values_list("subscribable__name", "pk")
+    issues = chain.from_iterable(pieces_by_key(keys, PEOPLE_A_QUERY, newest_first=True))
     for name, pk in islice(issues, MOST_PAGES):
         yield f"people/issues/{name}-{pk}.html", _page([pk])
     older = (pk for _name, pk in issues)
@@ -256,12 +253,6 @@ def count_rows() -> int:
 
 def _published() -> "QuerySet[Issue]":
     return Issue.objects.filter(published_at__isnull=False)
-
-
-def _issues() -> Iterator[tuple[str, int]]:
-    """Yield newsletters' names and keys of issues, the newest first."""
-    rows = _published().values_list("subscribable__name", "pk")
-    return chain.from_iterable(pieces_by_key(rows, PEOPLE_A_QUERY, newest_first=True))
 
 
 def _page(pks: Sequence[int]) -> Iterator[bytes]:

@@ -190,7 +190,8 @@ class ArrivalForm(StyledForm, forms.Form):
         source = source_called(data["program"]) if data.get("program") else None
         if source is not None and source.needs_second and not data.get("second"):
             self.add_error("second", f"Choose the second file, too. {source.second_help}")
-        if source is not None and source.needs_reader and not _is_reader(data.get("reader", "")):
+        reader = Reader.objects.filter(slug=data.get("reader", ""), leaving_at=None)
+        if source is not None and source.needs_reader and not reader.exists():
             self.add_error("reader", "There is no reader with this name.")
         if source is not None and source.needs_zone and not data.get("zone"):
             self.add_error("zone", "Choose the time zone of the machine that ran it.")
@@ -204,16 +205,11 @@ class ArrivalForm(StyledForm, forms.Form):
         return data
 
     def options(self) -> dict[str, Any]:
-        """Return the options of the program."""
         data, source = self.cleaned_data, source_called(self.cleaned_data["program"])
         zone = {"zone": data["zone"]} if source.needs_zone else {}
         unsent = {"sends_stale": data["stale"] == "send", "keeps_queued": data["queued"] == "keep"}
         reader = {"reader": data["reader"]} if source.needs_reader else {}
         return zone | reader | (unsent if source.has_unsent else {})
-
-
-def _is_reader(name: str) -> bool:
-    return Reader.objects.filter(slug=name, leaving_at=None).exists()
 
 
 def files_of(data: dict[str, Any]) -> dict[str, Any]:

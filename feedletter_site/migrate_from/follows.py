@@ -121,7 +121,9 @@ class FollowPart(Part):
             self._check()
             guids, trouble = self._look(now)
             feed = follow.feed if follow else self._feed(origins, channel, now)
-            mark_posts(feed=feed, posts=self._stripped(guids))
+            stripped = (entry for entry in entries_of(self.move.export, self._key) if entry.is_stripped)
+            old = (_post(self.move, entry, self.facts, guids) for entry in stripped)
+            mark_posts(feed=feed, posts=[post for post in old if post.post.guid])
             posts = _posts(self.move, self._key, self.facts, guids)
             if origin and follow:
                 posts = self._missing(follow, origin, guids)
@@ -243,11 +245,6 @@ class FollowPart(Part):
             for digest in _digests_of(post, urls)
             if digest in self.facts.unknown
         }
-
-    def _stripped(self, guids: Mapping[str, str]) -> list[OldPost]:
-        entries = entries_of(self.move.export, self._key)
-        posts = [_post(self.move, entry, self.facts, guids) for entry in entries if entry.is_stripped]
-        return [old for old in posts if old.post.guid]
 
 
 def _digests_of(post: Post, urls: Collection[str]) -> Iterator[str]:

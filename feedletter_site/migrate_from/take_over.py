@@ -110,12 +110,6 @@ def _lines_of(part: Part, doing: Doing, origins: Origins, now: datetime) -> Sequ
         return _lines_of(part, doing, origins, now)
 
 
-class _Answered(NamedTuple):
-    part: Part
-    ask: Ask
-    answer: Reading
-
-
 def read_ahead(
     parts: Sequence[Part], origins: Origins, *, now: datetime, told: Callable[[], object] = lambda: None
 ) -> list[Line]:
@@ -129,13 +123,13 @@ def read_ahead(
             lines.append(Line(ImportResult.UNREAD, "feed", part.name, refusal_sentence(error)))
         else:
             asked += [(part, feed)] if feed is not None else []
-    for one in _answers(asked):
-        lines += _judged(one, origins, now)
+    for part, ask, answer in _answers(asked):
+        lines += _judged(part, ask, answer, origins, now)
         told()
     return lines
 
 
-def _answers(asked: Sequence[tuple[Part, Feed]]) -> Iterator[_Answered]:
+def _answers(asked: Sequence[tuple[Part, Feed]]) -> Iterator[tuple[Part, Ask, Reading]]:
     """Fetch with the limits of polls per host."""
     hosts: dict[str, HostQueue] = {}
     waiting: dict[int, tuple[Part, Ask]] = {}
@@ -155,15 +149,15 @@ def _answers(asked: Sequence[tuple[Part, Feed]]) -> Iterator[_Answered]:
                 time.sleep(PAUSE_SECONDS)
             for done in fetchers.finished(PAUSE_SECONDS):
                 hosts[done.host].running -= 1
-                yield _Answered(*waiting.pop(id(done.ask)), done.answer)
+                yield *waiting.pop(id(done.ask)), done.answer
 
 
-def _judged(one: _Answered, origins: Origins, now: datetime) -> list[Line]:
-    name, (kept,) = one.part.name, one.ask.feeds.values()
+def _judged(part: Part, ask: Ask, answer: Reading, origins: Origins, now: datetime) -> list[Line]:
+    name, (kept,) = part.name, ask.feeds.values()
     try:
         with transaction.atomic():
-            feed, waiting = one.part.take_feed(origins, one.answer, now=now)
-            run = judged(feed, kept, one.answer)
+            feed, waiting = part.take_feed(origins, answer, now=now)
+            run = judged(feed, kept, answer)
             transaction.set_rollback(True)
     except (Refused, ValidationError) as error:
         return [Line(ImportResult.UNREAD, "feed", name, refusal_sentence(error))]

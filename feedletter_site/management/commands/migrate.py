@@ -9,7 +9,7 @@ from django.db.migrations.exceptions import MigrationSchemaMissing
 
 from common.cli.commands import database_sentence, is_about_the_database
 from common.postgresql.turns import alone
-from feedletter_site.schema import refuse_unfit
+from feedletter_site.schema import unfit
 
 
 class Command(migrate.Command):
@@ -34,5 +34,6 @@ class Command(migrate.Command):
         with alone(
             connection, waiting=lambda: self.stderr.write("Another “migrate” is running. Waiting for it.")
         ):
-            refuse_unfit(connection)
+            if reason := unfit(connection):
+                raise CommandError(reason)
             super().handle(*args, **options)
