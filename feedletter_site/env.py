@@ -11,9 +11,6 @@ from django.core.exceptions import ImproperlyConfigured
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
-# ASCII (an IDN as xn--…), with room for the local part of an address.
-_DOMAIN = re.compile(r"(?=.{1,180}$)([A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.)*[A-Za-z0-9-]{1,63}")
-
 # Text and origin, for `show_settings`.
 read: dict[str, tuple[str, str]] = {}
 TRUE = {"1", "true", "yes", "on"}
@@ -140,24 +137,21 @@ def whole(name: str, default: int, *, least: int = 1, most: int = 1000, **about:
     return number
 
 
-def snowflake(value: str) -> None:
-    if value and not re.fullmatch("[0-9]{5,19}", value):
-        raise ValueError
+def _matching(pattern: str) -> Callable[[str], None]:
+    """Return a check of values that aren't empty."""
+
+    def check(value: str) -> None:
+        if value and not re.fullmatch(pattern, value):
+            raise ValueError
+
+    return check
 
 
-def hex_key(value: str) -> None:
-    if value and not re.fullmatch("[0-9a-fA-F]{64}", value):
-        raise ValueError
-
-
-def domain(value: str) -> None:
-    if value and not _DOMAIN.fullmatch(value):
-        raise ValueError
-
-
-def pair(value: str) -> None:
-    if value and not re.fullmatch(r"[^\s:]+:[^\s:]\S*", value):
-        raise ValueError
+snowflake = _matching("[0-9]{5,19}")
+hex_key = _matching("[0-9a-fA-F]{64}")
+# ASCII (an IDN as xn--…), with room for the local part of an address.
+domain = _matching(r"(?=.{1,180}$)([A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.)*[A-Za-z0-9-]{1,63}")
+pair = _matching(r"[^\s:]+:[^\s:]\S*")
 
 
 def name_servers(name: str, **about: str) -> list[tuple[str, int]]:

@@ -13,7 +13,7 @@ from common.refused import Refused
 from common.resources import ADMIN, COMMAND, Argument, Done, Resource, verb
 from common.text import pluralize
 from feedletter_site.models import ApiToken
-from feedletter_site.services.tokens import make_token, revoke_tokens, why_not
+from feedletter_site.services.tokens import make_token, why_not
 
 
 def asks_to_revoke(tokens: Sequence[ApiToken]) -> Sequence[str]:
@@ -75,7 +75,7 @@ class ApiTokens(Resource[ApiToken]):
     )
     def revoke(self, token: ApiToken, *, now: datetime) -> Done:
         """Revoke an API token. This can’t be undone."""
-        changed = bool(revoke_tokens(tokens=[token.pk], now=now))
+        changed = bool(ApiToken.objects.filter(pk=token.pk, revoked_at=None).update(revoked_at=now))
         words = "no longer works" if changed else "was revoked already"
         return Done(f"The token “{token}” {words}.", {"id": token.pk, "revoked": True, "changed": changed})
 

@@ -8,7 +8,6 @@ from importlib.util import find_spec
 from typing import Any
 
 from django.conf import settings
-from django.core.management import CommandError
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
@@ -79,8 +78,3 @@ def too_old_database(connection: BaseDatabaseWrapper) -> str:
 def unfit(connection: BaseDatabaseWrapper) -> str:
     """Return why this release can't use the database, or ""."""
     return too_new(connection) or too_old_database(connection)
-
-
-def refuse_unfit(connection: BaseDatabaseWrapper) -> None:
-    if reason := unfit(connection):
-        raise CommandError(reason)

@@ -100,7 +100,7 @@ def paused_newsletters() -> list[Alert]:
 
 
 def paused_issues() -> list[Alert]:
-    """Leave out those of paused newsletters."""
+    """Leave out the issues of paused newsletters."""
     rows = troubles.paused_issues().filter(subscribable__sending_paused_at=None)
     more = Alert("More issues are paused", "See all", list_url(Issue, state="paused"))
     return first_of(rows, troubles.issues, "issue", more)

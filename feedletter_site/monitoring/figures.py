@@ -26,7 +26,6 @@ from subscriptions.branding.site import admin_zone
 from subscriptions.models import Subscription
 
 T = TypeVar("T")
-PLOTTED_DAYS = 28
 ISSUES = 4
 FIGURES_NAME = "overview"
 # Slower counts are stored; those older than TOO_OLD are not used.
@@ -98,10 +97,6 @@ def issue_counts(issues: list[Issue], known: Mapping[int, Mapping[str, int]]) ->
     """Return counts by state; `known` issues are not counted again."""
     counts = {issue.pk: Counter(dict(known[issue.pk])) for issue in issues if issue.pk in known}
     return counts | counts_of(issue.pk for issue in issues if issue.pk not in counts)
-
-
-def last_days(today: date, count: int = PLOTTED_DAYS) -> list[date]:
-    return [today - timedelta(days=back) for back in reversed(range(count))]
 
 
 def _count(kept: Figure | None) -> Figures:

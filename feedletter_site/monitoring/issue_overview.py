@@ -1,7 +1,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from typing import Any
 
 from django.db.models import Q
@@ -15,7 +15,7 @@ from delivery.issues.pause import is_paused
 from delivery.issues.publish import waiting_for_a_reader
 from delivery.models import Issue, IssueCard
 from delivery.rules.progress import arrived, total, waiting
-from feedletter_site.monitoring.figures import Figures, issue_counts, last_days, newest_issues
+from feedletter_site.monitoring.figures import Figures, issue_counts, newest_issues
 from subscriptions.branding.brands import NO_BRAND, USUAL_COLOUR, Brand, brands
 from subscriptions.collections.readiness import collection_facts
 from subscriptions.models import Assignable, Subscribable
@@ -140,7 +140,7 @@ def result_of(issue: Issue, counts: Counter[str]) -> tuple[str, str]:
 
 
 def subscribers_chart(figures: Figures) -> Part:
-    days = last_days(figures.today, CURVE_DAYS)
+    days = [figures.today - timedelta(days=back) for back in reversed(range(CURVE_DAYS))]
     numbers = at_the_end_of(days, figures)
     if not any(numbers):
         return ""

@@ -85,11 +85,6 @@ def why_not(token: ApiToken, *, now: datetime) -> str:
     return ""
 
 
-def revoke_tokens(*, tokens: Iterable[int], now: datetime) -> int:
-    """Return how many were not revoked before."""
-    return ApiToken.objects.filter(pk__in=list(tokens), revoked_at=None).update(revoked_at=now)
-
-
 def end_programs(*, user: User, now: datetime) -> None:
     """Revoke all that programs sign in with as the user."""
     ApiToken.objects.filter(made_by=user, revoked_at=None).update(revoked_at=now)

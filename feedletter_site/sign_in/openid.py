@@ -41,7 +41,8 @@ class ProviderAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
     def populate_user(self, request: HttpRequest, sociallogin: SocialLogin, data: Any) -> User:
         """Keep nothing of what the provider says."""
         claims, sociallogin.account.extra_data = sociallogin.account.extra_data, {}
-        sociallogin.groups = {str(group) for part in claims.values() for group in _listed(part.get("groups"))}
+        lists = [part.get("groups") for part in claims.values()]
+        sociallogin.groups = {str(group) for each in lists if isinstance(each, list) for group in each}
         user: User = super().populate_user(request, sociallogin, data)
         return user
 
@@ -66,10 +67,6 @@ class ProviderAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
 
     def on_authentication_error(self, request: HttpRequest, provider: Any, **about: Any) -> None:
         log.warning("OpenID Connect: %s", about.get("exception") or about.get("error"))
-
-
-def _listed(groups: Any) -> list[Any]:
-    return groups if isinstance(groups, list) else []
 
 
 def _user_of(sociallogin: SocialLogin) -> User | None:

@@ -1,4 +1,4 @@
-"""Beat's scheduler: skips stages without work, survives clock changes and outages of broker and database.
+"""Beat's scheduler: skips stages without work, survives clock changes, broker and database outages.
 
 Checks all stages with one query, because an empty tick costs as much as any other. Ticks have no expiry,
 because clock differences would make workers drop them. Instead, full queues get none.

@@ -16,7 +16,8 @@ from django.test import Client
 from common.api.permissions import SCOPES, covers
 from common.clock import utcnow
 from feedletter_site.models import ApiToken
-from feedletter_site.services.tokens import BadToken, make_token, revoke_tokens, token_of
+from feedletter_site.resources import api_tokens
+from feedletter_site.services.tokens import BadToken, make_token, token_of
 from feeds.models import Feed
 from tests.api import Api, problem
 from tests.examples import some_now
@@ -214,8 +215,8 @@ def test_a_token_ends_by_its_time_by_revoking_and_with_who_made_it() -> None:
     User.objects.update(is_staff=False)
     assert opened(key) == 401
     User.objects.update(is_staff=True)
-    assert revoke_tokens(tokens=[token.pk], now=now) == 1
-    assert revoke_tokens(tokens=[token.pk], now=now) == 0
+    assert api_tokens.revoke(token, now=now).numbers["changed"]
+    assert not api_tokens.revoke(token, now=now).numbers["changed"]
     with pytest.raises(BadToken, match="revoked"):
         token_of(key=key, now=now)
     ada.delete()

@@ -14,7 +14,7 @@ from common.clock import utcnow
 from feedletter_site.models import Figure
 from feedletter_site.monitoring import figures
 from feedletter_site.monitoring.attention import alerts
-from feedletter_site.monitoring.figures import count_again, last_days, overview_figures
+from feedletter_site.monitoring.figures import count_again, overview_figures
 from feedletter_site.monitoring.issue_overview import at_the_end_of, going_out_next, last_issues
 from tests.delivery.ledger import queued
 from tests.factories import (
@@ -132,7 +132,8 @@ def test_the_curve_ends_at_the_present_number_and_knows_who_left_after_confirmin
     LeftFactory(confirmed_at=now - 9 * DAY, left_at=now - DAY)
     LeftFactory(confirmed_at=None, left_at=now)
     found = overview_figures(now)
-    assert at_the_end_of(last_days(timezone.localdate(), 4), found) == [4, 4, 3, 4]
+    days = [timezone.localdate() - timedelta(days=back) for back in (3, 2, 1, 0)]
+    assert at_the_end_of(days, found) == [4, 4, 3, 4]
 
 
 def test_what_took_long_is_kept_for_the_workers_to_count_and_then_costs_nothing(slow: None) -> None:
