@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Annotated, Any
 
+from django.db import transaction
 from django.db.models import QuerySet
 
 from common.cli.tables import shown_fields
@@ -12,16 +13,7 @@ from common.ports.panels import CannotAct
 from common.resources import ADMIN, COMMAND, Argument, Resource, verb
 from common.text import pluralize
 from delivery.models import Webhook, WebhookCall
-from delivery.webhooks.outbox import (
-    add_webhook,
-    drop_webhooks,
-    make_webhooks_due,
-    pause_webhooks,
-    resume_webhooks,
-    retry_calls,
-    rotate_secret,
-    send_test_call,
-)
+from delivery.webhooks.outbox import add_webhook, retry_calls, rotate_secret, send_test_call
 from subscriptions.resources.newsletters import newsletters as all_newsletters
 
 KEEP_IT = "Keep it: it is shown this once."
@@ -91,17 +83,24 @@ class Webhooks(Resource[Webhook]):
 
     @verb("Pause", on=(ADMIN,), fits=lambda webhook: webhook.active)
     def pause(self, webhook: Webhook) -> str:
-        pause_webhooks([webhook.pk])
+        # Stops calls, and new events. Waiting calls stay.
+        Webhook.objects.filter(pk=webhook.pk, active=True).update(active=False)
         return f"{webhook} is paused."
 
     @verb("Resume", on=(ADMIN,), fits=lambda webhook: not webhook.active)
     def resume(self, webhook: Webhook) -> str:
-        resume_webhooks([webhook.pk])
+        # Also of one that a 410 disabled.
+        Webhook.objects.filter(pk=webhook.pk, active=False).update(
+            active=True, disabled_at=None, disabled_reason="", failures=0, failing_since=None, free_at=None
+        )
         return f"{webhook} is resumed: waiting calls are sent now."
 
     @verb("Try again now", on=(ADMIN,), fits=lambda webhook: webhook.active and bool(webhook.failures))
     def hurry(self, webhook: Webhook, *, now: datetime) -> str:
-        return f"{pluralize(make_webhooks_due([webhook.pk], now=now), 'call')} tried again now."
+        with transaction.atomic():
+            Webhook.objects.filter(pk=webhook.pk).update(free_at=None)
+            count = webhook.calls.filter(state=WebhookCall.State.QUEUED).update(due_at=now)
+        return f"{pluralize(count, 'call')} tried again now."
 
     @verb("Change the secret", on=(ADMIN,), asks=asks_to_rotate, is_harmful=True)
     def rotate(self, webhook: Webhook, *, now: datetime) -> str:
@@ -117,7 +116,7 @@ class Webhooks(Resource[Webhook]):
     )
     def drop(self, webhook: Webhook) -> str:
         """Delete a webhook with its waiting calls and its log."""
-        drop_webhooks([webhook.pk])
+        Webhook.objects.filter(pk=webhook.pk).delete()
         return f"{webhook} is deleted and called no more."
 
 

@@ -326,30 +326,6 @@ def rotate_secret(*, webhook: Webhook, now: datetime) -> str:
     return secret
 
 
-def pause_webhooks(keys: Collection[int]) -> int:
-    """Stop calls, and new events. Waiting calls stay."""
-    return Webhook.objects.filter(pk__in=keys, active=True).update(active=False)
-
-
-def resume_webhooks(keys: Collection[int]) -> int:
-    """Send waiting calls, also for webhooks that a 410 disabled."""
-    return Webhook.objects.filter(pk__in=keys, active=False).update(
-        active=True, disabled_at=None, disabled_reason="", failures=0, failing_since=None, free_at=None
-    )
-
-
-@transaction.atomic
-def make_webhooks_due(keys: Collection[int], *, now: datetime) -> int:
-    """Make waiting calls due now. Return how many."""
-    Webhook.objects.filter(pk__in=keys).update(free_at=None)
-    return WebhookCall.objects.filter(webhook__in=keys, state=WebhookCall.State.QUEUED).update(due_at=now)
-
-
-def drop_webhooks(keys: Collection[int]) -> int:
-    """Delete webhooks and calls. Return how many webhooks."""
-    return Webhook.objects.filter(pk__in=keys).delete()[1].get(Webhook._meta.label, 0)
-
-
 def send_test_call(*, webhook: Webhook, now: datetime) -> WebhookResponse:
     """Call once, even if paused."""
     ours = lease(now, CALL_LEASE)

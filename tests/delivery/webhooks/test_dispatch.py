@@ -12,9 +12,10 @@ from common.clock import utcnow
 from common.ports.events import Event, EventKind, emit
 from delivery.models import Webhook, WebhookCall
 from delivery.privacy.retention import prune_old_data
+from delivery.resources.webhooks import webhooks
 from delivery.webhooks import calls
 from delivery.webhooks.calls import WebhookResponse, call_due, claim_calls, post_call, record_response
-from delivery.webhooks.outbox import pause_webhooks, resume_webhooks, rotate_secret
+from delivery.webhooks.outbox import rotate_secret
 from tests.delivery.webhooks.listener import Receiver, a_webhook, receivers
 from tests.factories import SubscriptionFactory
 from tests.servers.feed_server import Reply
@@ -135,7 +136,7 @@ def test_410_switches_the_webhook_off_and_the_others_wait(receiver: Receiver) ->
     webhook.refresh_from_db()
     assert (webhook.active, webhook.disabled_reason) == (False, "HTTP 410: moved away")
     assert states() == ["failed"]
-    resume_webhooks([webhook.pk])
+    webhooks.resume(webhook)
     happen()
     call_due()
     webhook.refresh_from_db()
@@ -207,10 +208,10 @@ def test_a_poisoned_event_stops_no_other_of_its_webhook(receiver: Receiver) -> N
 def test_a_paused_webhook_is_not_called_and_goes_on_where_it_was(receiver: Receiver) -> None:
     webhook = a_webhook(receiver)
     happen()
-    pause_webhooks([webhook.pk])
+    webhooks.pause(webhook)
     happen()
     assert call_due() == 0
-    resume_webhooks([webhook.pk])
+    webhooks.resume(webhook)
     assert call_due() == 1
     assert states() == ["sent"]
 

@@ -15,9 +15,10 @@ from delivery.bounces.fields import BounceFinding
 from delivery.bounces.record import take_finding
 from delivery.issues.publish import approve_issue
 from delivery.models import Issue, WebhookCall
+from delivery.resources.webhooks import webhooks
 from delivery.rules.bounce_policy import BounceKind
 from delivery.webhooks.calls import WebhookResponse, claim_calls, record_response
-from delivery.webhooks.outbox import add_webhook, pause_webhooks
+from delivery.webhooks.outbox import add_webhook
 from feeds.models import Feed
 from subscriptions.models import Subscription
 from subscriptions.subscribers.admin_changes import subscribe
@@ -204,7 +205,7 @@ def test_a_webhook_hears_only_what_it_chose_and_of_its_newsletters() -> None:
 def test_two_webhooks_hear_of_an_event_under_one_id(webhook: Any) -> None:
     add_webhook(name="Shop", url="https://shop.example/hook", events=list(EventKind), now=NOW)
     paused, _ = add_webhook(name="Old", url="https://old.example/hook", events=list(EventKind), now=NOW)
-    pause_webhooks([paused.pk])
+    webhooks.pause(paused)
     tell(EventKind.CONFIRMED, SubscriptionFactory().pk)
     assert WebhookCall.objects.count() == 2
     assert WebhookCall.objects.values("event_id").distinct().count() == 1
