@@ -20,16 +20,7 @@ from delivery.issues.publish import LATE_KEY
 from delivery.models import Bounce, Delivery, Issue
 from delivery.models.delivery import NOT_FINISHED, PENDING_STATES
 from delivery.models.issue import SENT_HERE
-from delivery.rules.progress import (
-    ARRIVED,
-    ISSUE_FIGURE,
-    Flags,
-    SentStretch,
-    state_of,
-    stretches,
-    total,
-    waiting,
-)
+from delivery.rules.progress import ARRIVED, ISSUE_FIGURE, SentStretch, state_of, stretches, total, waiting
 from subscriptions.models import Subscribable
 from subscriptions.subscribers.counts import large_newsletters
 
@@ -145,14 +136,14 @@ def count_for_page(issue: Any) -> None:
 
 def issue_state(issue: Issue, counted: Counter[str]) -> str:
     """Return the issue's state. Needs the newsletter selected."""
-    flags = Flags(
+    return state_of(
+        counted,
         published=issue.published_at is not None,
         cancelled=issue.cancelled_at is not None,
         paused=is_paused(issue),
         awaits_reader=issue.awaits_reader,
         imported=issue.issue_import_id is not None,
     )
-    return state_of(flags, counted)
 
 
 def in_state(issues: "QuerySet[Issue]", wanted: str) -> "QuerySet[Issue]":

@@ -17,17 +17,6 @@ MOST_BARS = 180
 WIDTHS = (1, 2, 5, 10, 30, 60, 180, 360, 1440)
 
 
-@dataclass(frozen=True, slots=True)
-class Flags:
-    """`paused` by itself or with its newsletter; `awaits_reader` as stored; `imported`: sent elsewhere."""
-
-    published: bool
-    cancelled: bool
-    paused: bool
-    awaits_reader: bool = False
-    imported: bool = False
-
-
 def total(counts: Counts) -> int:
     return sum(counts.values())
 
@@ -50,14 +39,23 @@ def ended(counts: Counts) -> int:
     return sum(counts.get(state, 0) for state in ENDED)
 
 
-def state_of(flags: Flags, counts: Counts) -> str:
-    if flags.imported:
+def state_of(
+    counts: Counts,
+    *,
+    published: bool,
+    cancelled: bool,
+    paused: bool,
+    awaits_reader: bool = False,
+    imported: bool = False,
+) -> str:
+    """`paused` by itself or with its newsletter; `awaits_reader` as stored; `imported`: sent elsewhere."""
+    if imported:
         return "imported"
-    if flags.cancelled:
+    if cancelled:
         return "cancelled"
-    if not flags.published:
-        return "waiting" if flags.awaits_reader else "draft"
-    if flags.paused and (waiting(counts) or counts.get("held", 0)):
+    if not published:
+        return "waiting" if awaits_reader else "draft"
+    if paused and (waiting(counts) or counts.get("held", 0)):
         return "paused"
     return "sending" if waiting(counts) else "sent"
 

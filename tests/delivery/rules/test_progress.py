@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from delivery.rules.progress import (
     MOST_BARS,
     STATES,
-    Flags,
     arrived,
     ended,
     release_of,
@@ -41,27 +40,29 @@ def test_every_delivery_is_done_waits_or_is_held(counts: dict[str, int]) -> None
 def test_an_issue_is_in_one_of_five_states(
     counts: dict[str, int], published: bool, cancelled: bool, paused: bool
 ) -> None:
-    state = state_of(Flags(published, cancelled, paused), counts)
+    state = state_of(counts, published=published, cancelled=cancelled, paused=paused)
     assert state in STATES
     assert (state == "cancelled") == cancelled
     assert state != "sending" or waiting(counts)
 
 
 @pytest.mark.parametrize(
-    ("flags", "counts", "state"),
+    ("published", "cancelled", "paused", "counts", "state"),
     [
-        (Flags(published=False, cancelled=False, paused=False), {}, "draft"),
-        (Flags(published=False, cancelled=False, paused=True), {}, "draft"),
-        (Flags(published=True, cancelled=False, paused=False), {}, "sent"),
-        (Flags(published=True, cancelled=False, paused=False), {"sent": 1, "deferred": 1}, "sending"),
-        (Flags(published=True, cancelled=False, paused=False), {"sent": 1, "held": 1}, "sent"),
-        (Flags(published=True, cancelled=False, paused=True), {"sent": 1, "held": 1}, "paused"),
-        (Flags(published=True, cancelled=False, paused=True), {"sent": 1}, "sent"),
-        (Flags(published=True, cancelled=True, paused=True), {"queued": 1}, "cancelled"),
+        (False, False, False, {}, "draft"),
+        (False, False, True, {}, "draft"),
+        (True, False, False, {}, "sent"),
+        (True, False, False, {"sent": 1, "deferred": 1}, "sending"),
+        (True, False, False, {"sent": 1, "held": 1}, "sent"),
+        (True, False, True, {"sent": 1, "held": 1}, "paused"),
+        (True, False, True, {"sent": 1}, "sent"),
+        (True, True, True, {"queued": 1}, "cancelled"),
     ],
 )
-def test_the_states_in_words(flags: Flags, counts: dict[str, int], state: str) -> None:
-    assert state_of(flags, counts) == state
+def test_the_states_in_words(
+    published: bool, cancelled: bool, paused: bool, counts: dict[str, int], state: str
+) -> None:
+    assert state_of(counts, published=published, cancelled=cancelled, paused=paused) == state
 
 
 def test_the_time_that_is_left() -> None:
