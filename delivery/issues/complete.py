@@ -6,7 +6,7 @@ A batch of collections shares the statements of each step.
 import logging
 import secrets
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from itertools import accumulate
@@ -45,7 +45,7 @@ from delivery.issues.publish import (
     release_waiting,
 )
 from delivery.models import Issue, IssueCard, IssueItem, SetAside
-from delivery.rendering.issue import Rendered
+from delivery.rendering.errors import Rendered
 from delivery.rules.posts import WHY_LEFT_OUT
 from delivery.rules.progress import release_of
 from feeds.models import Item
@@ -207,14 +207,11 @@ def _sealed(assignable_ids: Sequence[int], now: datetime) -> list[Sealed]:
     return [(row, assignments[row.pk], letter_settings[row.subscribable_id]) for row in complete]
 
 
+@transaction.atomic
 def _put_off(assignable_id: int, token: UUID | None, error: Exception, now: datetime) -> None:
+    """Take the seal away, and try again later."""
     if not isinstance(error, CollectionChanged):
         log.error("completing failed", exc_info=error, extra={"collection": assignable_id})
-    _unseal(assignable_id, token, error, now)
-
-
-@transaction.atomic
-def _unseal(assignable_id: int, token: UUID | None, error: Exception, now: datetime) -> None:
     assignable = Assignable.objects.select_for_update().filter(pk=assignable_id, seal_token=token).first()
     if assignable is None:
         return
@@ -252,7 +249,11 @@ def store_issues(batch: Sequence[Completed], *, now: datetime) -> int:
     """
     assignables, newsletters = _locked(batch)
     if len(batch) > 1:
-        _refuse_together(newsletters.values())
+        # So many letters would delay the first ones, and a first reader comes first.
+        subscriptions = Subscription.objects.filter(subscribable__in=newsletters)
+        awaited = any(row.awaits_first_reader for row in newsletters.values())
+        if awaited or subscriptions[MOST_LETTERS:].exists():
+            raise StoredApart
     issues: list[tuple[Issue, Collected, bool]] = []
     for each in batch:
         if each.rendered is None:
@@ -279,13 +280,6 @@ def store_issues(batch: Sequence[Completed], *, now: datetime) -> int:
         elif issue.published_at is None:
             publish_to_readers(issue_id=issue.pk, now=now)
     return len(batch)
-
-
-def _refuse_together(newsletters: Iterable[Subscribable]) -> None:
-    """Raise StoredApart for so many letters that they would delay the first ones, or a first reader."""
-    subscriptions = Subscription.objects.filter(subscribable__in=[row.pk for row in newsletters])
-    if any(row.awaits_first_reader for row in newsletters) or subscriptions[MOST_LETTERS:].exists():
-        raise StoredApart
 
 
 def _issue_of(contents: Collected, rendered: Rendered, now: datetime) -> Issue:

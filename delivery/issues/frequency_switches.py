@@ -27,6 +27,8 @@ from subscriptions.subscribers.frequency import apply_switches
 log = logging.getLogger(__name__)
 
 SWITCHES_A_BATCH = 500
+# A post's item, and its issue's place for deleted items.
+PlacedPost = tuple[int | None, Place]
 CUT_FIELDS = ("old__subscribable", "new__subscribable", "rarer", "at", "number")
 
 
@@ -125,36 +127,28 @@ def _is_decided(cut: Cut, now: datetime) -> bool:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Post:
-    """A post. `otherwise` is its issue's place, for deleted items."""
-
-    item_id: int | None
-    otherwise: Place
-
-
-def _posts_of(issue: Issue) -> list[_Post]:
+def _posts_of(issue: Issue) -> list[PlacedPost]:
     known = Place(issue.period_end or issue.created_at, issue.period_end, number_of(issue.within_type_id))
     rows = IssueItem.objects.filter(issue=issue).values_list("item_id", "item__final_at")
-    posts = [_Post(pk, Place(final_at) if final_at else known) for pk, final_at in rows]
-    return posts or [_Post(None, known)]
+    posts = [(pk, Place(final_at) if final_at else known) for pk, final_at in rows]
+    return posts or [(None, known)]
 
 
-def _to_come(subscribable_id: int) -> Iterable[list[_Post]]:
+def _to_come(subscribable_id: int) -> Iterable[list[PlacedPost]]:
     """Return the posts of each open collection and each draft."""
     rows = Assignment.objects.filter(assignable__subscribable=subscribable_id)
-    open_: dict[int, list[_Post]] = {}
+    open_: dict[int, list[PlacedPost]] = {}
     for collection, pk, final_at, at in rows.values_list(
         "assignable", "item", "item__final_at", "assigned_at"
     ):
-        open_.setdefault(collection, []).append(_Post(pk, Place(final_at or at)))
+        open_.setdefault(collection, []).append((pk, Place(final_at or at)))
     drafts = Issue.objects.filter(subscribable=subscribable_id, published_at=None, cancelled_at=None)
     return [*open_.values(), *(_posts_of(issue) for issue in drafts.defer("html", "text", "placeholders"))]
 
 
-def _olds(cut: Cut, posts: Sequence[_Post]) -> list[bool]:
+def _olds(cut: Cut, posts: Sequence[PlacedPost]) -> list[bool]:
     """Return for each post whether the old newsletter sends it."""
-    items = [post.item_id for post in posts if post.item_id is not None]
+    items = [pk for pk, _ in posts if pk is not None]
     waiting = Assignment.objects.filter(assignable__subscribable=cut.rarer, item__in=items)
     issued = IssueItem.objects.filter(issue__subscribable=cut.rarer, item__in=items).order_by("-issue")
     final = dict(Item.objects.filter(pk__in=items).values_list("pk", "final_at"))
@@ -166,7 +160,7 @@ def _olds(cut: Cut, posts: Sequence[_Post]) -> list[bool]:
     places = {pk: Place(final[pk] or at, end, number_of(name)) for pk, end, name, at in rows}
     past = Subscribable.objects.filter(pk=cut.rarer, counter__gt=cut.number or 0)
     is_over = cut.number is not None and past.exists()
-    found = [places.get(post.item_id or 0, post.otherwise) for post in posts]
+    found = [places.get(pk or 0, otherwise) for pk, otherwise in posts]
     return [is_olds(cut.bound, place, is_over=is_over) for place in found]
 
 

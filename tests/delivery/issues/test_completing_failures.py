@@ -12,8 +12,8 @@ from delivery.issues import complete
 from delivery.issues.complete import (
     CollectionChanged,
     Completed,
+    _put_off,
     _sealed,
-    _unseal,
     complete_collection,
     complete_due,
     store_issues,
@@ -21,7 +21,7 @@ from delivery.issues.complete import (
 from delivery.issues.contents import Collected, collected
 from delivery.issues.publish import queue_for_all
 from delivery.models import Delivery, Issue
-from delivery.rendering.issue import Rendered
+from delivery.rendering.errors import Rendered
 from feeds.models import Item
 from subscriptions.collections.assign import exclude_items
 from subscriptions.models import Assignable, Assignment, Subscribable
@@ -93,7 +93,7 @@ def test_one_whose_content_cannot_be_read_harms_no_other_either() -> None:
 def test_an_error_that_holds_what_no_database_takes_is_recorded_all_the_same() -> None:
     collect(a_newsletter())
     collection = Assignable.objects.get()
-    _unseal(collection.pk, None, ValueError("a \x00 in it \ud800"), NOW)
+    _put_off(collection.pk, None, ValueError("a \x00 in it \ud800"), NOW)
     collection.refresh_from_db()
     assert collection.last_error == "ValueError: a  in it "
 
