@@ -29,7 +29,7 @@ def restored() -> dict[str, Any] | None:
     restore = is_open()
     if restore is None:
         return None
-    deliveries, posts = sum(held.count for held in held_issues()), Item.objects.held().count()
+    deliveries, posts = sum(count for _, count, _ in held_issues()), Item.objects.held().count()
     count = pluralize(deliveries, "delivery", "deliveries")
     be = "is" if deliveries + posts == 1 else "are"
     return {
@@ -58,15 +58,15 @@ class RestoreAdmin(ReadOnlyAdmin):
             "begun": when(restore.begun_at if restore else None),
             "rows": [
                 {
-                    "newsletter": held.issue.subscribable if held.issue else "",
-                    "title": Link(held.issue) if held.issue else "Emails outside issues",
-                    "made": when(held.issue.created_at if held.issue else held.newest),
-                    "count": held.count,
-                    "pk": held.issue.pk if held.issue else None,
+                    "newsletter": issue.subscribable if issue else "",
+                    "title": Link(issue) if issue else "Emails outside issues",
+                    "made": when(made),
+                    "count": count,
+                    "pk": issue.pk if issue else None,
                 }
-                for held in issues
+                for issue, count, made in issues
             ],
-            "deliveries": sum(held.count for held in issues),
+            "deliveries": sum(count for _, count, _ in issues),
             "posts": Item.objects.held().count(),
             "feeds_url": list_url(Feed, health="held"),
             "may": request.user.has_perm(MAY_DECIDE),
@@ -90,7 +90,7 @@ class RestoreAdmin(ReadOnlyAdmin):
         return HttpResponseRedirect(reverse(RESTORE_PAGE))
 
     def ask(self, request: HttpRequest) -> HttpResponse:
-        deliveries = sum(held.count for held in held_issues())
+        deliveries = sum(count for _, count, _ in held_issues())
         sentences = [
             f"{pluralize(deliveries, 'delivery', 'deliveries')} will be sent. People who got one of them "
             "after the backup was made get it twice.",
@@ -99,7 +99,7 @@ class RestoreAdmin(ReadOnlyAdmin):
         return self._asked(request, "Send all of it", sentences, [("go", "1")], is_dangerous=False)
 
     def ask_about(self, request: HttpRequest, issue: Issue) -> HttpResponse:
-        held = next((one.count for one in held_issues() if one.issue == issue), 0)
+        held = next((count for row, count, _ in held_issues() if row == issue), 0)
         sentences = [f"{pluralize(held, 'reader')} will not get “{issue}”. It stays in the archive."]
         return self._asked(
             request, "Do not send it", sentences, [("issue", str(issue.pk))], is_dangerous=True

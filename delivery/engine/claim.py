@@ -35,7 +35,7 @@ from delivery.lanes.limits import within_day
 from delivery.models import Attempt, Delivery, Issue, Lane, Restore
 from delivery.models.delivery import PENDING_STATES, WAITING
 from delivery.rules.lanes import EXPECTED_RATE, HEAD_WAITS, Queued, serial_next
-from delivery.rules.outcomes import RecipientStatus, after_crash, cancel_reason, when_unsure
+from delivery.rules.outcomes import after_crash, cancel_reason, when_unsure
 from feeds.items.held import hold_all
 from subscriptions.models import Subscribable, Suppression
 
@@ -118,13 +118,13 @@ def claim_due(
     lane = lanes.filter(pk=lane_id).first()
     if lane is None:
         return Claim()
-    room = limits.room(lane, now, in_flight=in_flight, connections=connections, expected=expected)
-    if room.count and lane.parent_id is not None:
+    most, again_at = limits.room(lane, now, in_flight=in_flight, connections=connections, expected=expected)
+    if most and lane.parent_id is not None:
         # Always locked after the lane's own row. Only one lane of an account claims at a time.
         lane.parent = Lane.objects.select_for_update(no_key=True).get(pk=lane.parent_id)
-        room = limits.within_limits(lane.parent, room.count, now)
-    if not room.count:
-        return Claim(again_at=room.again_at)
+        most, again_at = limits.within_limits(lane.parent, most, now)
+    if not most:
+        return Claim(again_at=again_at)
     if (turn_at := take_turn(lane.kind, now)) is not None:
         return Claim(again_at=turn_at)
     if lane.serial:
@@ -133,21 +133,21 @@ def claim_due(
         due = Delivery.objects.due(now).filter(lane=lane).order_by("priority", "due_at", "pk")
         if urgent:
             due = due.filter(priority__lt=Delivery.Priority.ISSUE)
-        seen = _first_of_each(lane, due, min(room.count, MOST_AT_ONCE))
+        seen = _first_of_each(lane, due, min(most, MOST_AT_ONCE))
     if not seen:
         return Claim()
     if (restore := is_open()) is not None:
         hold_back(restore=restore, pks=[one.pk for one in seen])
     # Their domains allow some now. The others are deferred or held.
     first = {one.pk for one in seen if one.priority < Delivery.Priority.ISSUE}
-    sifted = limits.sift(lane, [(one.pk, one.domain) for one in seen], now, urgent=first)
-    for pks, due_at in sifted.later:
+    take, later, hold = limits.sift(lane, [(one.pk, one.domain) for one in seen], now, urgent=first)
+    for pks, due_at in later:
         Delivery.objects.waiting().filter(pk__in=pks).update(due_at=due_at)
-    if sifted.hold:
+    if hold:
         why = Delivery.HeldFor.DOMAIN
-        held = Delivery.objects.waiting().filter(pk__in=sifted.hold)
+        held = Delivery.objects.waiting().filter(pk__in=hold)
         held.update(state=Delivery.State.HELD, held_for=why, last_error=HELD_BY_CLAIM[why.value])
-    take = within_day(lane, sifted.take, now)
+    take = within_day(lane, take, now)
     rows = _lease_wanted(lane, take, now) if take else []
     limits.use(lane, Counter(row.domain for row in rows), now)
     return Claim(tuple(rows)) if rows else Claim(again_at=now)
@@ -219,16 +219,15 @@ def _lease_wanted(lane: Lane, pks: Sequence[int], now: datetime) -> list[Claimed
     for row in rows:
         why = stopped.get(row.issue_id or 0, "")
         until = row.subscription.paused_until if row.subscription else None
-        standing = RecipientStatus(
-            kind=row.kind,
-            subscription_status=row.subscription.status if row.subscription else None,
+        reason = cancel_reason(
+            row.kind,
+            row.subscription.status if row.subscription else None,
             suppressed=(row.destination.kind, row.destination.core) in suppressed,
             disabled=row.destination.disabled,
             paused=f"{localtime(until):%Y-%m-%d %H:%M %Z}" if until and until > now else "",
         )
-        reason = cancel_reason(standing) or (DROPPED if why == DROPPED else "")
-        if reason:
-            unwanted[(Delivery.State.CANCELLED, "", reason, row.begun_before)].append(row.pk)
+        if reason or why == DROPPED:
+            unwanted[(Delivery.State.CANCELLED, "", reason or why, row.begun_before)].append(row.pk)
         elif why:
             unwanted[(Delivery.State.HELD, why, HELD_BY_CLAIM[why], row.begun_before)].append(row.pk)
         else:
@@ -310,22 +309,6 @@ def _free(row: Delivery, now: datetime) -> None:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class HeldIssue:
-    """Held deliveries of an issue, None for other mails. Times are of creation."""
-
-    issue: Issue | None
-    count: int
-    oldest: datetime
-    newest: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class HeldByRestore:
-    deliveries: int
-    posts: int
-
-
 class AlreadyOpen(Refused):
     def __init__(self, since: datetime) -> None:
         super().__init__(f"A restore is open already, since {timezone.localtime(since):%Y-%m-%d %H:%M %Z}.")
@@ -354,10 +337,10 @@ def hold_back(*, restore: Restore, pks: Collection[int]) -> int:
     return rows.update(**HOLDING)
 
 
-def begin(*, now: datetime) -> HeldByRestore:
+def begin(*, now: datetime) -> tuple[int, int]:
     """Hold everything unsent, and what feeds will show as new. Raises AlreadyOpen.
 
-    If interrupted, claims hold the rest.
+    Returns how many deliveries and posts. If interrupted, claims hold the rest.
     """
     with transaction.atomic():
         if (earlier := is_open()) is not None:
@@ -369,7 +352,7 @@ def begin(*, now: datetime) -> HeldByRestore:
     deliveries, which = 0, waits_for_go(restore) & Q(state__in=PENDING_STATES)
     while count := _update_batch(which, **HOLDING, **RELEASED):
         deliveries += count
-    return HeldByRestore(deliveries, posts)
+    return deliveries, posts
 
 
 def go(*, now: datetime, budget: timedelta | None = None) -> int:
@@ -401,14 +384,18 @@ def _queue(now: datetime, budget: TimeBudget) -> int:
     return queued
 
 
-def held_issues() -> list[HeldIssue]:
-    """Two queries."""
+def held_issues() -> list[tuple[Issue | None, int, datetime]]:
+    """Return issues with counts of held deliveries and times of creation; None for other mails.
+
+    Two queries.
+    """
     rows = Delivery.objects.filter(HELD_ROWS).order_by().values("issue")
     counts = list(rows.annotate(n=Count("pk"), oldest=Min("created_at"), newest=Max("created_at")))
     issues = Issue.objects.select_related("subscribable").defer("html", "text", "placeholders")
     known = issues.in_bulk([row["issue"] for row in counts if row["issue"]])
-    held = [HeldIssue(known.get(row["issue"]), row["n"], row["oldest"], row["newest"]) for row in counts]
-    return sorted(held, key=lambda one: (one.issue.subscribable.name if one.issue else "", one.oldest))
+    held = [(known.get(row["issue"]), row) for row in counts]
+    held.sort(key=lambda one: (one[0].subscribable.name if one[0] else "", one[1]["oldest"]))
+    return [(issue, row["n"], issue.created_at if issue else row["newest"]) for issue, row in held]
 
 
 @transaction.atomic

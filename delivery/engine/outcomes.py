@@ -8,7 +8,7 @@ from datetime import datetime
 from email import policy
 from email.parser import BytesHeaderParser
 from functools import partial
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 from django.db import connection, transaction
 from django.db.models import F
@@ -163,8 +163,8 @@ def _record_failed(tasks: Sequence[SendTask]) -> tuple[list[SendTask], list[Stop
         row = known.get(task.pk)
         ends = unknown_ends[task.pk]
         # None: its newsletter was deleted meanwhile.
-        ending = _ending(task, row, task.delivery.lane.pk in well, ends) if row else _Ending(None)
-        becomes = ending.becomes
+        ending = _ending(task, row, task.delivery.lane.pk in well, ends) if row else (None, False, None)
+        becomes, counts, rests_until = ending
         is_lanes_alone = _is_lanes_alone(task)
         is_ours = 0
         if row and becomes:
@@ -176,15 +176,15 @@ def _record_failed(tasks: Sequence[SendTask]) -> tuple[list[SendTask], list[Stop
             ).update(
                 state=becomes.state,
                 due_at=becomes.due_at or row.due_at,
-                attempts=F("attempts") + int(ending.counts),
+                attempts=F("attempts") + int(counts),
                 last_error=row.last_error if is_lanes_alone else _last_error(task, becomes, ends),
                 begun_at=unknown if was_dealt_with else task.delivery.begun_before,
                 **RELEASED,
             )
         if becomes and is_ours:
             ours.append(task)
-            if ending.lane_rests_until is not None:
-                rests.append(_stop(task, task.delivery.lane.pk, ending.lane_rests_until))
+            if rests_until is not None:
+                rests.append(_stop(task, task.delivery.lane.pk, rests_until))
             if becomes.state == Delivery.State.FAILED:
                 lost.append(task)
             if not is_lanes_alone and becomes.state != Delivery.State.CANCELLED:
@@ -236,25 +236,20 @@ def _is_lanes_alone(task: SendTask) -> bool:
     )
 
 
-class _Ending(NamedTuple):
-    """Next state, whether the attempt counts, and how long its serial lane waits for it."""
-
-    becomes: Next | None
-    counts: bool = False
-    lane_rests_until: datetime | None = None
-
-
-def _ending(task: SendTask, row: Delivery, is_lane_well: bool, unknown_ends: int) -> _Ending:
+def _ending(
+    task: SendTask, row: Delivery, is_lane_well: bool, unknown_ends: int
+) -> tuple[Next, bool, datetime | None]:
+    """Return the next state, whether the attempt counts, and until when its serial lane waits for it."""
     becomes, counts = _after(task, row, is_lane_well, unknown_ends)
     outcome, at = task.outcome, task.at
     if not task.delivery.lane.serial or becomes.state != "deferred" or getattr(outcome, "waits", False):
-        return _Ending(becomes, counts)
+        return becomes, counts, None
     if isinstance(outcome, Temporary) and outcome.stops_lane:
         # The lane rests anyway.
-        return _Ending(Next(becomes.state, at), counts)
+        return Next(becomes.state, at), counts, None
     named = getattr(outcome, "retry_at", None)
     rest = rest_in_order(becomes, attempts=row.attempts + 1, retry_at=named, now=at)
-    return _Ending(Next(becomes.state, at), counts, rest) if rest else _Ending(becomes, counts)
+    return Next(becomes.state, at) if rest else becomes, counts, rest
 
 
 def _after(task: SendTask, row: Delivery, is_lane_well: bool, unknown_ends: int) -> tuple[Next, bool]:

@@ -6,7 +6,7 @@ domains are read, and nothing is written.
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -103,30 +103,6 @@ def count(lane: Lane, taken: Mapping[str, int], now: datetime) -> None:
             LaneUse.objects.filter(lane=lane, domain=domain, minute__lt=now - USE_KEPT).delete()
 
 
-def uncount(lane_id: int, given_back: Mapping[str, int], claimed_at: datetime) -> None:
-    """Subtract from the claim's minute; needs no lock."""
-    for domain, number in sorted(given_back.items()):
-        row = LaneUse.objects.filter(lane_id=lane_id, domain=domain, minute=minute_of(claimed_at))
-        row.update(count=F("count") - number)
-
-
-@dataclass(frozen=True, slots=True)
-class ClaimRoom:
-    """Number that may be claimed, else when to ask again."""
-
-    count: int
-    again_at: datetime | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Sifted:
-    """Keys of a claim's rows: send, due later (domain over a limit), or held (domain paused)."""
-
-    take: list[int] = field(default_factory=list)
-    later: list[tuple[list[int], datetime]] = field(default_factory=list)
-    hold: list[int] = field(default_factory=list)
-
-
 def room(
     lane: Lane,
     now: datetime,
@@ -134,8 +110,8 @@ def room(
     in_flight: int = 0,
     connections: int | None = None,
     expected: float = EXPECTED_RATE,
-) -> ClaimRoom:
-    """Return what a worker may claim now.
+) -> tuple[int, datetime | None]:
+    """Return how many messages a worker may claim now, and if none, perhaps when to ask again.
 
     `in_flight`: messages it has claimed. `connections` (None: all) each send `expected` messages a second.
     """
@@ -143,54 +119,55 @@ def room(
     # Grows back step by step after failures.
     most = max(slowed(claimable(width, expected=expected), lane.failures) - in_flight, 0)
     if not most or lane.paused:
-        return ClaimRoom(0)
+        return 0, None
     return within_limits(lane, most, now)
 
 
-def within_limits(lane: Lane, most: int, now: datetime) -> ClaimRoom:
+def within_limits(lane: Lane, most: int, now: datetime) -> tuple[int, datetime | None]:
     limits = lane.limits
     used = windows(lane, [WHOLE_LANE], now).get(WHOLE_LANE, Used()) if limits.counts else Used()
     open_now = allowed(limits, used, now)
     if open_now == 0:
         uses = minutes(lane, WHOLE_LANE, now) if limits.counts else ()
-        return ClaimRoom(0, again_at(limits, used, uses, now))
-    return ClaimRoom(most if open_now is None else min(most, open_now))
+        return 0, again_at(limits, used, uses, now)
+    return most if open_now is None else min(most, open_now), None
 
 
 def sift(
     lane: Lane, rows: Sequence[tuple[int, str]], now: datetime, *, urgent: Collection[int] = ()
-) -> Sifted:
+) -> tuple[list[int], list[tuple[list[int], datetime]], list[int]]:
     """Sort rows (key and domain, in sending order) by their domains' limits.
+
+    Return the keys to send, to send later (domain over a limit), and to hold (domain paused).
 
     `urgent`: keys of mail that people wait for; if delayed, they are first again.
     """
     domains = _domains(lane)
-    sifted = Sifted()
-    if not domains:
-        sifted.take.extend(pk for pk, _ in rows)
-        return sifted
+    take: list[int] = []
+    later: list[tuple[list[int], datetime]] = []
+    hold: list[int] = []
     limited: dict[str, list[int]] = defaultdict(list)
     for pk, domain in rows:
-        (limited[domain] if domain in domains else sifted.take).append(pk)
+        (limited[domain] if domain in domains else take).append(pk)
     states = _used(lane, [domains[name] for name in limited], now)
     for name, pks in limited.items():
         row, used, limits = domains[name], states[name], domains[name].limits
         if row.paused:
-            sifted.hold.extend(pks)
+            hold.extend(pks)
             continue
         open_now = allowed(limits, used, now)
         number = len(pks) if open_now is None else open_now
-        sifted.take.extend(pks[:number])
+        take.extend(pks[:number])
         if late := pks[number:]:
             # Includes this claim.
             bucket = Bucket(row.rate, row.burst, limits.bucket.refilled(now) - number, now)
             uses = [*minutes(lane, name, now), (minute_of(now), number)] if limits.counts else []
             after = replace(used, sending=used.sending + number)
             opens = again_at(replace(limits, bucket=bucket), after, uses, now)
-            sifted.later.extend(_put_off(row, late, opens or now + LONGEST_PUT_OFF, now, urgent))
+            later.extend(_put_off(row, late, opens or now + LONGEST_PUT_OFF, now, urgent))
     place = {pk: number for number, (pk, _) in enumerate(rows)}
-    sifted.take.sort(key=place.__getitem__)
-    return sifted
+    take.sort(key=place.__getitem__)
+    return take, later, hold
 
 
 def _put_off(
@@ -250,7 +227,10 @@ def give_back_use(lane: Lane, domains: Mapping[str, int], claimed_at: datetime) 
     counts = {name: domains[name] for name, row in limited.items() if row.limits.counts}
     if lane.limits.counts:
         counts[WHOLE_LANE] = total
-    uncount(lane.pk, counts, claimed_at)
+    # In the claim's minute.
+    for name, number in sorted(counts.items()):
+        uses = LaneUse.objects.filter(lane=lane, domain=name, minute=minute_of(claimed_at))
+        uses.update(count=F("count") - number)
 
 
 def _take_tokens(row: Lane | LaneDomain, number: int, now: datetime) -> None:

@@ -12,7 +12,7 @@ from common.cli.tables import TableRow, table_lines
 from common.clock import utcnow
 from common.program import MANAGE
 from common.text import pluralize
-from delivery.engine.claim import AlreadyOpen, HeldIssue, begin, go, held_issues, is_open
+from delivery.engine.claim import AlreadyOpen, begin, go, held_issues, is_open
 from delivery.engine.send_pass import Wait, letters_put_off, resting, send_due
 from delivery.issues.complete import complete_due
 from delivery.issues.pause import cancel_issue, make_collections_due, make_deliveries_due
@@ -188,12 +188,12 @@ class AfterRestore(FeedletterCommand):
     def begin(self) -> Printed:
         with self.progress("holding"):
             try:
-                held = begin(now=utcnow())
+                deliveries, posts = begin(now=utcnow())
             except AlreadyOpen as error:
                 raise CommandError(f"{error} See {MANAGE} after_restore --show, then --go.") from error
         said = (
-            f"Held: {pluralize(held.deliveries, 'delivery', 'deliveries')} and"
-            f" {pluralize(held.posts, 'post')}. They are not sent until you decide."
+            f"Held: {pluralize(deliveries, 'delivery', 'deliveries')} and"
+            f" {pluralize(posts, 'post')}. They are not sent until you decide."
         )
         now = shown()
         return Printed(f"{said}\n\n{now.sentence}\n\n{NEXT}", now.facts)
@@ -217,8 +217,17 @@ class AfterRestore(FeedletterCommand):
 
 
 def shown() -> Printed:
-    restore, held = is_open(), held_issues()
-    rows = [row_of(one) for one in held]
+    restore = is_open()
+    rows: list[TableRow] = [
+        {
+            "newsletter": issue.subscribable.name if issue else "",
+            "issue": issue.pk if issue else None,
+            "title": issue.title if issue else "emails outside issues",
+            "made": made,
+            "held": count,
+        }
+        for issue, count, made in held_issues()
+    ]
     feeds = Feed.objects.filter(held_since__isnull=False).count()
     posts = Item.objects.held().count()
     facts = {
@@ -232,14 +241,3 @@ def shown() -> Printed:
     if posts:
         lines.append(f"{pluralize(posts, 'post')} held, in {pluralize(feeds, 'feed')}.")
     return Printed("\n".join(lines), facts)
-
-
-def row_of(held: HeldIssue) -> TableRow:
-    issue = held.issue
-    return {
-        "newsletter": issue.subscribable.name if issue else "",
-        "issue": issue.pk if issue else None,
-        "title": issue.title if issue else "emails outside issues",
-        "made": issue.created_at if issue else held.newest,
-        "held": held.count,
-    }

@@ -15,12 +15,12 @@ QUIET = timedelta(minutes=5)
 PROOF = 20
 
 
-def claimable(connections: int, *, in_flight: int = 0, expected: float = EXPECTED_RATE) -> int:
-    """Return how many more messages can be sent while their leases are young.
+def claimable(connections: int, *, expected: float = EXPECTED_RATE) -> int:
+    """Return how many messages can be sent while their leases are young.
 
     `expected`: messages per second and connection, as measured.
     """
-    return max(int(connections * expected * CLAIM_SECONDS) - in_flight, 0)
+    return int(connections * expected * CLAIM_SECONDS)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,5 @@
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import NamedTuple
 
 from common.backoff import delay
 
@@ -135,27 +134,20 @@ def rest_in_order(after: Next, *, attempts: int, retry_at: datetime | None, now:
     return min(after.due_at, now + LANE_LONGEST) if attempts < TRIES_IN_ORDER else None
 
 
-class RecipientStatus(NamedTuple):
-    """Subscription of a claimed delivery; None if gone. `paused`: when the reader's pause ends."""
-
-    kind: str
-    subscription_status: str | None
-    suppressed: bool
-    disabled: str = ""
-    paused: str = ""
-
-
-def cancel_reason(recipient: RecipientStatus) -> str:
-    if recipient.suppressed:
+def cancel_reason(
+    kind: str, subscription_status: str | None, *, suppressed: bool, disabled: str = "", paused: str = ""
+) -> str:
+    """`subscription_status` is None if it is gone; `paused` says when the reader's pause ends."""
+    if suppressed:
         return "The address is on the suppression list."
-    if recipient.disabled:
-        return f"The destination is disabled: {recipient.disabled}"
-    if recipient.kind in FOR_SUBSCRIBERS and recipient.subscription_status == "unsubscribed":
+    if disabled:
+        return f"The destination is disabled: {disabled}"
+    if kind in FOR_SUBSCRIBERS and subscription_status == "unsubscribed":
         return LEFT
-    if recipient.kind == "farewell" and recipient.subscription_status == "confirmed":
+    if kind == "farewell" and subscription_status == "confirmed":
         return STAYED
-    if recipient.kind == "issue" and recipient.subscription_status == "confirmed" and recipient.paused:
-        return f"Paused until {recipient.paused}."
-    if recipient.kind != "issue" or recipient.subscription_status == "confirmed":
+    if kind == "issue" and subscription_status == "confirmed" and paused:
+        return f"Paused until {paused}."
+    if kind != "issue" or subscription_status == "confirmed":
         return ""
-    return SUBSCRIPTION_GONE if recipient.subscription_status is None else UNCONFIRMED
+    return SUBSCRIPTION_GONE if subscription_status is None else UNCONFIRMED

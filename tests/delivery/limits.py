@@ -7,7 +7,7 @@ from uuid import uuid4
 
 from django.db import transaction
 
-from delivery.lanes.limits import Sifted, give_back_use, room, sift, use
+from delivery.lanes.limits import give_back_use, room, sift, use
 from delivery.models import Delivery, Lane, LaneDomain
 from tests.factories import NOW
 
@@ -24,20 +24,16 @@ def take(lane: Lane, now: datetime = NOW, *, most: int = 1000) -> list[int]:
     if locked is None:
         return []
     due = Delivery.objects.due(now).filter(lane=lane).order_by("priority", "due_at", "pk")
-    rows = list(due.values_list("pk", "domain", "priority")[: min(room(locked, now).count, most)])
+    rows = list(due.values_list("pk", "domain", "priority")[: min(room(locked, now)[0], most)])
     urgent = {pk for pk, _, priority in rows if priority < 5}
-    sifted = sift(locked, [(pk, domain) for pk, domain, _ in rows], now, urgent=urgent)
-    _move(sifted)
-    taken = Delivery.objects.filter(pk__in=sifted.take)
+    keys, later, hold = sift(locked, [(pk, domain) for pk, domain, _ in rows], now, urgent=urgent)
+    for pks, due_at in later:
+        Delivery.objects.filter(pk__in=pks).update(due_at=due_at)
+    Delivery.objects.filter(pk__in=hold).update(state="held", held_for="domain")
+    taken = Delivery.objects.filter(pk__in=keys)
     taken.update(state="sending", lease_token=uuid4(), lease_until=now)
     use(locked, Counter(taken.values_list("domain", flat=True)), now)
-    return sifted.take
-
-
-def _move(sifted: Sifted) -> None:
-    for pks, due_at in sifted.later:
-        Delivery.objects.filter(pk__in=pks).update(due_at=due_at)
-    Delivery.objects.filter(pk__in=sifted.hold).update(state="held", held_for="domain")
+    return keys
 
 
 @transaction.atomic

@@ -20,7 +20,7 @@ from delivery.issues.complete import (
 )
 from delivery.issues.contents import collected
 from delivery.models import Delivery, Issue, IssueItem, Lane, LaneUse, Restore
-from delivery.rendering.issue import Rendered
+from delivery.rendering.errors import Rendered
 from feeds.models import Item
 from feeds.parsing.entry import Entry, ParsedFeed
 from feeds.polling.read import Reading

@@ -34,8 +34,8 @@ def test_without_limits_a_claim_writes_nothing_and_asks_once() -> None:
     lane = a_lane()
     rows = [(number, "example.org") for number in range(5)]
     with CaptureQueriesContext(connection) as seen:
-        assert room(lane, NOW).count == 10 * CLAIM_SECONDS
-        assert sift(lane, rows, NOW).take == [0, 1, 2, 3, 4]
+        assert room(lane, NOW)[0] == 10 * CLAIM_SECONDS
+        assert sift(lane, rows, NOW)[0] == [0, 1, 2, 3, 4]
         use(lane, {"example.org": 5}, NOW)
     assert len(seen) == 1
     assert "lanedomain" in seen.captured_queries[0]["sql"]
@@ -43,11 +43,11 @@ def test_without_limits_a_claim_writes_nothing_and_asks_once() -> None:
 
 def test_a_worker_claims_what_its_connections_send_while_the_lease_is_young() -> None:
     lane = a_lane(concurrency=10)
-    assert room(lane, NOW, in_flight=50).count == 10 * CLAIM_SECONDS - 50
-    assert room(lane, NOW, connections=3).count == 3 * CLAIM_SECONDS
-    assert room(lane, NOW, connections=3, expected=20).count == 60 * CLAIM_SECONDS
-    assert room(lane, NOW, connections=0).count == 0
-    assert room(lane, NOW, connections=99).count == 10 * CLAIM_SECONDS
+    assert room(lane, NOW, in_flight=50)[0] == 10 * CLAIM_SECONDS - 50
+    assert room(lane, NOW, connections=3)[0] == 3 * CLAIM_SECONDS
+    assert room(lane, NOW, connections=3, expected=20)[0] == 60 * CLAIM_SECONDS
+    assert room(lane, NOW, connections=0)[0] == 0
+    assert room(lane, NOW, connections=99)[0] == 10 * CLAIM_SECONDS
 
 
 def test_an_hour_limit_holds_over_claims_and_says_when_it_goes_on() -> None:
@@ -56,7 +56,7 @@ def test_an_hour_limit_holds_over_claims_and_says_when_it_goes_on() -> None:
     assert len(take(lane)) == 10
     assert take(lane, NOW + 59 * MINUTE) == []
     lane.refresh_from_db()
-    assert room(lane, NOW + MINUTE).again_at == NOW + HOUR + MINUTE
+    assert room(lane, NOW + MINUTE)[1] == NOW + HOUR + MINUTE
     assert len(take(lane, NOW + HOUR + MINUTE)) == 10
     assert states() == {"sending": 20, "queued": 5}
     # Letters that the lane itself delays stay due.
@@ -82,7 +82,7 @@ def test_a_warm_up_lets_more_go_each_day() -> None:
 
 def test_a_warm_up_that_is_over_limits_nothing() -> None:
     lane = a_lane(warm_up_from=date(2020, 1, 1), warm_up_first=4, warm_up_growth=2)
-    assert room(lane, NOW).count == 10 * CLAIM_SECONDS
+    assert room(lane, NOW)[0] == 10 * CLAIM_SECONDS
 
 
 def test_what_is_given_back_was_not_used() -> None:
@@ -103,7 +103,7 @@ def test_a_spaced_lane_rests_after_each() -> None:
     queued(2, lane=lane)
     assert len(take(lane, most=1)) == 1
     lane.refresh_from_db()
-    assert room(lane, NOW).again_at == NOW + MINUTE
+    assert room(lane, NOW)[1] == NOW + MINUTE
 
 
 @pytest.mark.parametrize(("limits", "count"), LIMITED)

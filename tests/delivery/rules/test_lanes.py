@@ -18,14 +18,7 @@ def seconds(count: float) -> timedelta:
 
 def test_a_claim_is_what_the_connections_send_in_six_seconds() -> None:
     assert claimable(10) == 10 * CLAIM_SECONDS
-    assert claimable(10, in_flight=50) == 10
-    assert claimable(10, in_flight=400) == 0
     assert claimable(10, expected=2.5) == 25 * CLAIM_SECONDS
-
-
-@given(in_flight=st.integers(0, 1000), connections=st.integers(0, 50))
-def test_no_worker_holds_more_than_it_can_send_within_its_lease(in_flight: int, connections: int) -> None:
-    assert claimable(connections, in_flight=in_flight) == max(connections * CLAIM_SECONDS - in_flight, 0)
 
 
 def test_without_a_rate_a_bucket_sets_no_limit() -> None:

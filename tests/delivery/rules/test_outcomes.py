@@ -12,7 +12,6 @@ from delivery.rules.outcomes import (
     LEAST_TRIES,
     LONGEST_RETRY,
     Next,
-    RecipientStatus,
     after_ambiguous,
     after_crash,
     after_temporary,
@@ -137,7 +136,7 @@ def test_a_lane_rests_as_long_as_the_server_asks_but_no_longer_than_a_day() -> N
     ],
 )
 def test_who_gets_what_after_leaving(kind: str, status: str | None, reason: str) -> None:
-    assert cancel_reason(RecipientStatus(kind, status, suppressed=False)) == reason
+    assert cancel_reason(kind, status, suppressed=False) == reason
 
 
 @given(
@@ -145,11 +144,9 @@ def test_who_gets_what_after_leaving(kind: str, status: str | None, reason: str)
     status=st.sampled_from([None, "confirmed", "unconfirmed", "unsubscribed"]),
 )
 def test_a_suppressed_or_disabled_address_gets_nothing_at_all(kind: str, status: str | None) -> None:
-    suppressed = cancel_reason(RecipientStatus(kind, status, suppressed=True))
+    suppressed = cancel_reason(kind, status, suppressed=True)
     assert suppressed == "The address is on the suppression list."
-    disabled = cancel_reason(
-        RecipientStatus(kind, status, suppressed=False, disabled="550 5.1.1 No such user")
-    )
+    disabled = cancel_reason(kind, status, suppressed=False, disabled="550 5.1.1 No such user")
     assert disabled == "The destination is disabled: 550 5.1.1 No such user"
 
 
