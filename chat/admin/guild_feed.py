@@ -28,7 +28,7 @@ def describe(one: GuildFeed) -> Part:
         ("Added by", str(one.added_by)),
         ("Added", when(one.added_at)),
         ("Removed", when(one.removed_at)),
-        ("Discord refuses", refusal.words if (refusal := channel_refusal(one)) else "–"),
+        ("Discord refuses", refusal[0] if (refusal := channel_refusal(one)) else "–"),
     )
 
 

@@ -20,7 +20,7 @@ from chat.discord.messages import (
     shown_title,
 )
 from chat.guilds.feeds import find_feed
-from chat.guilds.rights import ChannelRefusal, channel_refusal
+from chat.guilds.rights import channel_refusal
 from chat.models import Guild, GuildFeed, Interaction
 from chat.rules.buttons import Pressed
 from chat.rules.parse import ParsedInteraction
@@ -89,8 +89,8 @@ def trouble_in_words(one: GuildFeed) -> str:
     if one.rests_until:
         return _("has reached the daily limit, and posts again %(when)s") % {"when": ago(one.rests_until)}
     if refusal := channel_refusal(one):
-        said = _("Discord doesn’t allow posting there: %(said)s") % {"said": shown_title(refusal.words)}
-        return f"{said} {try_words(refusal)}".strip()
+        said = _("Discord doesn’t allow posting there: %(said)s") % {"said": shown_title(refusal[0])}
+        return f"{said} {try_words(*refusal)}".strip()
     match one.feed.health:
         case "failing":
             return _("can’t be fetched: %(said)s") % {"said": shown_title(one.feed.last_error)}
@@ -101,13 +101,13 @@ def trouble_in_words(one: GuildFeed) -> str:
     return ""
 
 
-def try_words(refusal: ChannelRefusal) -> str:
-    if refusal.retry_at is None:
-        return _("Choose another channel with `/feed move`.") if is_answer(refusal.words) else ""
-    if refusal.retry_at <= utcnow():
+def try_words(refusal: str, retry_at: datetime | None) -> str:
+    if retry_at is None:
+        return _("Choose another channel with `/feed move`.") if is_answer(refusal) else ""
+    if retry_at <= utcnow():
         return _("New posts are waiting. I’ll try again with the next post, or at once after `/feed resume`.")
     said = _("New posts are waiting. I’ll try again %(when)s, or at once after `/feed resume`.")
-    return said % {"when": ago(refusal.retry_at)}
+    return said % {"when": ago(retry_at)}
 
 
 def undone_by(command: str, one: GuildFeed | None = None) -> str:

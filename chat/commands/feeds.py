@@ -98,7 +98,7 @@ def still_refused(one: GuildFeed, *, now: datetime) -> str:
     """Return missing permissions if the channel had refused (network). Raises Refused."""
     why = ask_again(one, now=now) if channel_refusal(one) else ""
     refusal = channel_refusal(one) if why else None
-    return f"{why} {try_words(refusal)}".strip() if refusal else why
+    return f"{why} {try_words(*refusal)}".strip() if refusal else why
 
 
 def _paused(context: Context, *, is_paused: bool) -> Message:

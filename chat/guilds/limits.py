@@ -2,7 +2,7 @@
 
 from datetime import datetime, time, timedelta
 
-from django.db.models import Count, QuerySet
+from django.db.models import Count, Q, QuerySet
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
@@ -12,6 +12,7 @@ from common.rates import HOUR, Limit, count_rows_within
 from common.refused import Refused
 from delivery.issues.pause import pause_newsletter, resume_newsletter
 from delivery.models import Delivery
+from delivery.models.delivery import WAITING
 
 A_DAY = timedelta(days=1)
 REASON = "It has reached the daily maximum of posts for a feed of a Discord server."
@@ -45,13 +46,9 @@ def keep_quotas(*, now: datetime) -> int:
 
 
 def waiting_for_midnight(one: GuildFeed) -> int:
-    return Delivery.objects.waiting().filter(issue__subscribable=one.subscribable_id).count() + (
-        Delivery.objects.filter(
-            issue__subscribable=one.subscribable_id,
-            state=Delivery.State.HELD,
-            held_for=Delivery.HeldFor.PAUSE,
-        ).count()
-    )
+    is_paused = Q(state=Delivery.State.HELD, held_for=Delivery.HeldFor.PAUSE)
+    rows = Delivery.objects.filter(issue__subscribable=one.subscribable_id)
+    return rows.filter(is_paused | Q(state__in=WAITING)).count()
 
 
 def _posted(since: datetime) -> "QuerySet[Delivery]":

@@ -1,6 +1,6 @@
 from collections.abc import Collection, Mapping
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 from django.conf import settings
 from django.utils.translation import gettext as _
@@ -41,22 +41,16 @@ def is_granted(*, guild_id: int, user_id: int, roles: Collection[int]) -> bool:
     return found.get(str(user_id), any(found.values()))
 
 
-class ChannelRefusal(NamedTuple):
-    """`retry_at` is the lane's."""
-
-    words: str
-    retry_at: datetime | None = None
-
-
-def channel_refusal(one: GuildFeed) -> ChannelRefusal | None:
+def channel_refusal(one: GuildFeed) -> tuple[str, datetime | None] | None:
+    """Return what Discord said, and when the lane tries again."""
     subscription = subscription_of(one)
     if subscription is None:
         return None
     to = subscription.destination
     if to.disabled_at:
-        return ChannelRefusal(to.disabled_reason or "–")
+        return to.disabled_reason or "–", None
     lane = refusing_lane(to)
-    return ChannelRefusal(lane.last_error or "–", lane.free_at) if lane else None
+    return (lane.last_error or "–", lane.free_at) if lane else None
 
 
 def ask_again(one: GuildFeed, *, now: datetime) -> str:
