@@ -96,12 +96,6 @@ def values_for(letter: Letter, recipient: Recipient, names: Collection[str] | No
     return {name: own[name] if name in own else _value(name, letter, recipient, params) for name in wanted}
 
 
-def values_without_reader(params: Mapping[str, str], shared: Mapping[str, str]) -> dict[str, str]:
-    """Return `shared` unless blank, then extra parameters."""
-    said = {name: value for name, value in shared.items() if value.strip()}
-    return {name.lower(): value for name, value in params.items()} | said
-
-
 def _value(name: str, letter: Letter, recipient: Recipient, params: Mapping[str, str]) -> str:
     value = BUILT_IN_VALUES[name](letter, recipient) if name in BUILT_IN_VALUES else ""
     return value if value.strip() else params.get(name, value)

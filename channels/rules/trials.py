@@ -1,6 +1,5 @@
 """Problems of a mail account that was tried, and what to do."""
 
-from dataclasses import dataclass
 from enum import StrEnum
 
 from channels.rules.meaning import Meaning, advice
@@ -24,16 +23,6 @@ class Cause(StrEnum):
     NOT_READY = "not ready"  # answers, but refuses us
 
 
-@dataclass(frozen=True, slots=True)
-class TriedServer:
-    """`proof`: its provider's advice about passwords, if known."""
-
-    host: str
-    port: int
-    sender: str
-    proof: str = ""
-
-
 _CAUSES = {
     Cause.NO_HOST: "There is no server called {host}. Copy the host from your provider’s help.",
     Cause.CLOSED: "{host} doesn’t respond on port {port}. Check both. If they’re right, a firewall may be "
@@ -54,18 +43,18 @@ _CAUSES = {
 }
 
 
-def trouble_of_cause(cause: Cause, server: TriedServer, said: str) -> str:
-    """`said`: words of the server or network."""
-    asked = f" It must be: {server.proof}" if cause is Cause.LOGIN and server.proof else ""
-    text = _CAUSES[cause].format(host=server.host, port=server.port)
+def trouble_of_cause(cause: Cause, host: str, port: int, said: str, *, proof: str = "") -> str:
+    """`said`: words of the server or network; `proof`: its provider's advice about passwords, if known."""
+    asked = f" It must be: {proof}" if cause is Cause.LOGIN and proof else ""
+    text = _CAUSES[cause].format(host=host, port=port)
     return _quoting(f"{text}{asked}", said)
 
 
-def trouble_of_refusal(meaning: Meaning | None, server: TriedServer, said: str) -> str:
+def trouble_of_refusal(meaning: Meaning | None, host: str, sender: str, said: str) -> str:
     if meaning is Meaning.SENDER:
-        text = _ABOUT_SENDER.format(host=server.host, sender=server.sender)
+        text = _ABOUT_SENDER.format(host=host, sender=sender)
     else:
-        text = f"{server.host} accepted the sign-in but refused the test email."
+        text = f"{host} accepted the sign-in but refused the test email."
         if meaning is not None and (todo := advice(meaning)):
             text = f"{text} {todo}"
     return _quoting(text, said)

@@ -5,6 +5,7 @@ import logging
 import threading
 import uuid
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from dataclasses import asdict, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -24,7 +25,7 @@ from channels.email.smtp_login import SmtpSettings
 from channels.email.smtp_replies import CannotConnect
 from channels.email.smtp_session import SmtpSession
 from channels.letter import Recipient
-from channels.rules.trials import TriedServer, trouble_of_cause, trouble_of_refusal
+from channels.rules.trials import trouble_of_cause, trouble_of_refusal
 from common.db.leases import RELEASED
 from common.ports import channels
 from common.ports.channels import InvalidDestination
@@ -36,9 +37,9 @@ from delivery.accounts.providers import provider_of
 from delivery.issues.broadcasts import LetterText
 from delivery.lanes.lanes import mail_to
 from delivery.letters.build import mail_letter
-from delivery.models import Account, Delivery, Issue
+from delivery.models import Account, Delivery
 from delivery.rendering.facts import TemplateSource
-from subscriptions.models import Assignable, Destination, Subscribable, Suppression
+from subscriptions.models import Destination, Subscribable, Suppression
 
 log = logging.getLogger(__name__)
 
@@ -75,9 +76,7 @@ def try_account(*, account: Account, to: str, now: datetime) -> str:
     if isinstance(target, EspSettings):
         outcome = _within_bounds(lambda: _through_service(target, message, now))
     else:
-        hint = provider_of(target.host)
-        server = TriedServer(target.host, target.port, sender, hint.proof if hint else "")
-        outcome = _within_bounds(lambda: asyncio.run(_through_server(target, server, message, now)))
+        outcome = _within_bounds(lambda: asyncio.run(_through_server(target, sender, message, now)))
     ours = Delivery.objects.filter(pk=mail.pk, lease_token=mail.lease_token, state=Delivery.State.SENDING)
     if isinstance(outcome, Sent):
         ours.update(
@@ -117,31 +116,28 @@ def _test_mail(account: Account, to: str, now: datetime) -> tuple[Delivery, Mail
     return mail, EmailChannel().compose(letter, recipient)
 
 
-async def _through_server(
-    target: SmtpSettings, server: TriedServer, message: MailMessage, now: datetime
-) -> Outcome:
+async def _through_server(target: SmtpSettings, sender: str, message: MailMessage, now: datetime) -> Outcome:
     session = SmtpSession(target, helo=helo_name(), timeouts=IMPATIENT)
     try:
         async with asyncio.timeout(TRIAL_MAIL_SECONDS):
             await session.ready()
             outcome = await session.send(message, now=now)
     except CannotConnect as error:
-        return Temporary(trouble_of_cause(error.cause, server, error.words))
+        hint = provider_of(target.host)
+        proof = hint.proof if hint else ""
+        return Temporary(trouble_of_cause(error.cause, target.host, target.port, error.words, proof=proof))
     except TimeoutError:
         return Temporary(NO_ANSWER_IN_TIME.format(TRIAL_MAIL_SECONDS))
     finally:
         await session.close()
     if isinstance(outcome, Sent):
         return outcome
-    return Temporary(trouble_of_refusal(getattr(outcome, "meaning", None), server, outcome.text))
+    return Temporary(trouble_of_refusal(getattr(outcome, "meaning", None), target.host, sender, outcome.text))
 
 
 def _through_service(target: EspSettings, message: MailMessage, now: datetime) -> Outcome:
-    session = EspSession(target, form=EmailChannel().form, seconds=TRIAL_MAIL_SECONDS)
-    try:
+    with closing(EspSession(target, form=EmailChannel().form, seconds=TRIAL_MAIL_SECONDS)) as session:
         return session.send(message, key="", begun_at=None, now=now)
-    finally:
-        session.close()
 
 
 def _within_bounds(attempt: Callable[[], Outcome]) -> Outcome:
@@ -176,19 +172,12 @@ def send_test_email(*, to: str, now: datetime, account: str = "") -> Delivery:
     return _queue(to=to, template="test", context={}, options=options, now=now)
 
 
-def send_test_issue(*, subscribable: Subscribable, to: str, now: datetime) -> Delivery:
-    """Queue the newsletter as it would look now. Raises InvalidDestination."""
-    return _queue_sample(subscribable, {}, to=to, now=now)
+def send_test_issue(*, subscribable: Subscribable, to: str, now: datetime, **of: int) -> Delivery:
+    """Queue the newsletter as it would look now, or its `issue` or `collection` of this key.
 
-
-def send_test_of_issue(*, issue: Issue, to: str, now: datetime) -> Delivery:
-    """Queue an issue, even one awaiting approval. Raises InvalidDestination."""
-    return _queue_sample(issue.subscribable, {"issue": issue.pk}, to=to, now=now)
-
-
-def send_test_of_collection(*, assignable: Assignable, to: str, now: datetime) -> Delivery:
-    """Queue the collection as it is. Raises InvalidDestination."""
-    return _queue_sample(assignable.subscribable, {"collection": assignable.pk}, to=to, now=now)
+    Raises InvalidDestination.
+    """
+    return _queue_sample(subscribable, of, to=to, now=now)
 
 
 def send_test_letter(

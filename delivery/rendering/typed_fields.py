@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from html import escape
 
-from channels.placeholders import FIELD, Placeholders, values_without_reader
+from channels.placeholders import FIELD, Placeholders
 from delivery.rendering.errors import Rendered
 
 
@@ -52,7 +52,8 @@ class TypedFields:
 
     def for_nobody(self, text: str, shared: Mapping[str, str], *, is_html: bool) -> str:
         """Fill in the archive's values; `shared`, by lower-case name, apply to all readers."""
-        values = values_without_reader(self._params, shared)
+        values = {name.lower(): value for name, value in self._params.items()}
+        values |= {name: value for name, value in shared.items() if value.strip()}
         for name, token in self._placeholders.used.items():
             value = values.get(name, "")
             if value:

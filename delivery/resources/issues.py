@@ -36,7 +36,7 @@ from delivery.issues.publish import (
     send_late,
     stop_release,
 )
-from delivery.letters.trial import send_test_of_issue
+from delivery.letters.trial import send_test_issue
 from delivery.models import Delivery, Issue
 from delivery.rules.progress import STATES, arrived, total, waiting
 from subscriptions.models import Subscribable
@@ -248,7 +248,7 @@ class Issues(Resource[Issue]):
 
     @verb("Send me a test", on=(ADMIN,), fits=can_test_issue, permission="draft")
     def send_test(self, issue: Issue, *, to: str, now: datetime) -> str:
-        send_test_of_issue(issue=issue, to=to, now=now)
+        send_test_issue(subscribable=issue.subscribable, issue=issue.pk, to=to, now=now)
         return f"We’ve sent a test to {to}."
 
     @verb("Discard", on=(COMMAND, ADMIN), fits=is_to_come, asks=asks_to_discard, is_harmful=True)

@@ -1,7 +1,6 @@
 """Button actions for the next issue, drafts and settling posts."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from django.contrib import messages
@@ -29,7 +28,7 @@ from delivery.issues import draft_edits
 from delivery.issues.audience import readers_of
 from delivery.issues.draft_edits import make_now, move_post, refusal_to_edit
 from delivery.issues.pause import is_paused
-from delivery.letters.trial import send_test_of_collection
+from delivery.letters.trial import send_test_issue
 from delivery.models import Delivery, Issue
 from feeds.models import Item
 from subscriptions.collections import edits
@@ -52,10 +51,6 @@ def edit_next(request: HttpRequest, pk: int, *, around: Mapping[str, Any]) -> Ht
     if do in SENDING_BUTTONS:
         _refuse(request, MAY_SEND_NEXT)
     item_id = _number(request)
-
-    def save(wording: Wording, shown: str) -> bool:
-        return edits.reword(assignable_id=pk, wording=wording, shown=shown)
-
     acts: Acts = {
         "up": _quietly(lambda: move_post(assignable=row, item_id=item_id, way=UP)),
         "down": _quietly(lambda: move_post(assignable=row, item_id=item_id, way=DOWN)),
@@ -75,7 +70,7 @@ def edit_next(request: HttpRequest, pk: int, *, around: Mapping[str, Any]) -> Ht
         "undo": lambda: f"Undone: {edits.undo_edit(assignable_id=pk, now=now, latest=_latest(request))}.",
         "test": lambda: _test(request, row),
     }
-    return _saved_and_acted(request, _Words(row, around, save), acts)
+    return _saved_and_acted(request, row, acts, around)
 
 
 def edit_draft(request: HttpRequest, pk: int, *, around: Mapping[str, Any]) -> HttpResponse:
@@ -96,7 +91,7 @@ def edit_draft(request: HttpRequest, pk: int, *, around: Mapping[str, Any]) -> H
             f"Undone: {draft_edits.undo_in_draft(issue_id=pk, now=now, latest=_latest(request))}."
         ),
     }
-    return _saved_and_acted(request, _words_of_draft(issue, around), acts)
+    return _saved_and_acted(request, issue, acts, around)
 
 
 def save_words_of_draft(
@@ -105,7 +100,7 @@ def save_words_of_draft(
     """Save the draft's typed words. If refused, return a page with them."""
     if not request.user.has_perm(MAY_EDIT_DRAFTS):
         return None
-    return _save_words(request, _words_of_draft(issue, around))
+    return _save_words(request, issue, around)
 
 
 def edit_settling(request: HttpRequest, pk: int) -> HttpResponse:
@@ -207,8 +202,7 @@ def _gone(request: HttpRequest, around: Mapping[str, Any]) -> HttpResponse:
         is_draft = issue.published_at is None and issue.cancelled_at is None
         if is_draft and request.user.has_perm(MAY_EDIT_DRAFTS):
             messages.warning(request, "This issue has become a draft. Your text was saved there.")
-            words = _words_of_draft(issue, around)
-            return _save_words(request, words) or HttpResponseRedirect(object_url(issue))
+            return _save_words(request, issue, around) or HttpResponseRedirect(object_url(issue))
         form = WordingForm(request.POST)
         if any(request.POST.get(name) for name in form.fields):
             messages.error(request, OUT_MEANWHILE)
@@ -226,7 +220,7 @@ def _test(request: HttpRequest, row: Assignable) -> str:
     address = getattr(request.user, "email", "")
     if not address:
         raise CannotAct(NO_ADDRESS)
-    send_test_of_collection(assignable=row, to=address, now=utcnow())
+    send_test_issue(subscribable=row.subscribable, collection=row.pk, to=address, now=utcnow())
     return f"We’ve sent a test to {address}."
 
 
@@ -264,25 +258,11 @@ def _send_now(request: HttpRequest, row: Assignable, around: Mapping[str, Any]) 
     return HttpResponseRedirect(edit_page(request, row) if there else _issue_or_newsletter(row))
 
 
-@dataclass(frozen=True, slots=True)
-class _Words:
-    """Words of a next issue or draft. `save` gets them and the fingerprint of the shown ones."""
-
-    row: Assignable | Issue
-    around: Mapping[str, Any]
-    save: Callable[[Wording, str], bool]
-
-
-def _words_of_draft(issue: Issue, around: Mapping[str, Any]) -> _Words:
-    def save(wording: Wording, shown: str) -> bool:
-        return draft_edits.reword_draft(issue_id=issue.pk, wording=wording, now=utcnow(), shown=shown)
-
-    return _Words(issue, around, save)
-
-
-def _saved_and_acted(request: HttpRequest, words: _Words, acts: Acts) -> HttpResponse:
+def _saved_and_acted(
+    request: HttpRequest, row: Assignable | Issue, acts: Acts, around: Mapping[str, Any]
+) -> HttpResponse:
     """Do a button's action and save the words typed beside it."""
-    row, do = words.row, request.POST.get("do", "")
+    do = request.POST.get("do", "")
     if request.method != "POST":
         return HttpResponseRedirect(object_url(row))
     if do not in (*acts, "words") and not (isinstance(row, Assignable) and do == "send_now"):
@@ -290,19 +270,21 @@ def _saved_and_acted(request: HttpRequest, words: _Words, acts: Acts) -> HttpRes
     if do == "undo":
         # Saved first, the words would be the step that is undone.
         is_undone = report(request, acts[do])
-        refused = _save_words(request, words, is_undone=is_undone)
+        refused = _save_words(request, row, around, is_undone=is_undone)
         return refused or _back(request, row)
-    if (refused := _save_words(request, words)) is not None:
+    if (refused := _save_words(request, row, around)) is not None:
         return refused
     if do == "send_now" and isinstance(row, Assignable):
-        return _send_now(request, row, words.around)
+        return _send_now(request, row, around)
     if do == "words":
         return HttpResponseRedirect(edit_page(request, row))
     return _acted(request, row, acts)
 
 
-def _save_words(request: HttpRequest, words: _Words, *, is_undone: bool = False) -> HttpResponse | None:
-    """Save typed words, if any. If refused, return a page with them."""
+def _save_words(
+    request: HttpRequest, row: Assignable | Issue, around: Mapping[str, Any], *, is_undone: bool = False
+) -> HttpResponse | None:
+    """Save a next issue's or draft's typed words, if any. If refused, return a page with them."""
     if request.method != "POST" or "note_top" not in request.POST:
         return None
     shown = request.POST.get("shown", "")
@@ -312,29 +294,34 @@ def _save_words(request: HttpRequest, words: _Words, *, is_undone: bool = False)
             if do != "words" and fingerprint(form.wording) == shown:
                 return None
             if is_undone:
-                shown = shown_before_undo(form.wording, _current(words.row), shown)
-            is_changed = words.save(form.wording, shown)
+                shown = shown_before_undo(form.wording, _current(row), shown)
+            if isinstance(row, Assignable):
+                is_changed = edits.reword(assignable_id=row.pk, wording=form.wording, shown=shown)
+            else:
+                is_changed = draft_edits.reword_draft(
+                    issue_id=row.pk, wording=form.wording, now=utcnow(), shown=shown
+                )
         except Refused as error:
             add_refusal(form, error)
         else:
             if do == "words":
-                messages.success(request, saved_words(words.row))
+                messages.success(request, saved_words(row))
             elif is_changed:
                 messages.success(request, "Your text is saved.")
             return None
     if do not in ("words", "undo"):
         messages.warning(request, "We couldn’t save your text yet, so nothing was done. See below.")
-    name = "next_issue" if isinstance(words.row, Assignable) else "issue"
-    posted = [("do", "words"), ("shown", fingerprint(_current(words.row))), *_kept(request)]
+    name = "next_issue" if isinstance(row, Assignable) else "issue"
+    posted = [("do", "words"), ("shown", fingerprint(_current(row))), *_kept(request)]
     return _ask(
         request,
-        words.row,
+        row,
         "Save text",
-        words.around,
+        around,
         form=form,
         posted=posted,
-        is_over=isinstance(words.row, Issue) and bool(words.row.published_at and refusal_to_edit(words.row)),
-        action=edit_url(name, words.row.pk),
+        is_over=isinstance(row, Issue) and bool(row.published_at and refusal_to_edit(row)),
+        action=edit_url(name, row.pk),
     )
 
 

@@ -7,7 +7,7 @@ import pytest
 from django.test import Client
 
 from common.ports.panels import CannotAct
-from delivery.issues.audience import UnknownAudience, recipients_of
+from delivery.issues.audience import recipients_of
 from delivery.issues.broadcasts import (
     MOST_MARKDOWN,
     ChangedMeanwhile,
@@ -22,6 +22,7 @@ from delivery.issues.broadcasts import (
 from delivery.issues.complete import complete_due
 from delivery.letters.build import issue_letter
 from delivery.models import Broadcast, Delivery, Issue, LetterTemplate
+from delivery.rules.audience import UnknownAudience
 from delivery.work import to_complete
 from tests.delivery.ledger import HOUR, MINUTE
 from tests.factories import (

@@ -7,7 +7,7 @@ import pytest
 from django.db import transaction
 
 from channels.rules.meaning import Meaning
-from channels.rules.trials import Cause, TriedServer, trouble_of_cause, trouble_of_refusal
+from channels.rules.trials import Cause, trouble_of_cause, trouble_of_refusal
 from common.ports.channels import InvalidDestination
 from common.transactions import NetworkInTransaction
 from delivery.accounts.accounts import add_account
@@ -110,12 +110,12 @@ def test_no_address_and_one_that_is_never_written_to_are_refused() -> None:
 
 
 def test_every_cause_has_words_and_the_provider_is_quoted_where_the_login_fails() -> None:
-    server = TriedServer("smtp.gmail.com", 465, "a@gmail.com", proof="An app password.")
-    said = {cause: trouble_of_cause(cause, server, "535 no.") for cause in Cause}
+    proof = "An app password."
+    said = {cause: trouble_of_cause(cause, "smtp.gmail.com", 465, "535 no.", proof=proof) for cause in Cause}
     assert len(set(said.values())) == len(Cause)
     assert said[Cause.LOGIN].endswith("Enter both again. It must be: An app password. Its words: 535 no.")
     assert "server called smtp.gmail.com" in said[Cause.NO_HOST]
-    relay = trouble_of_refusal(Meaning.RELAY, server, "554 no")
+    relay = trouble_of_refusal(Meaning.RELAY, "smtp.gmail.com", "a@gmail.com", "554 no")
     assert relay.startswith(
         "smtp.gmail.com accepted the sign-in but refused the test email. Check the server"
     )
