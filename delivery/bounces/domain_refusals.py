@@ -61,13 +61,8 @@ DOMAIN_PAUSED = f"{ABOUT_OUR_MAIL} Sending to this domain is paused."
 NEWSLETTER_PAUSED = f"{ABOUT_OUR_MAIL} The newsletter is paused."
 
 
-def last_letters(*, near: Delivery, most: int) -> list[int]:
-    """Return keys of the last letters to this domain and lane, newest first."""
-    return [pk for pk, _ in _last(near, most)]
-
-
 def letters_since(*, near: Delivery, most: int, since: datetime) -> list[int]:
-    """Return the `last_letters` answered since then."""
+    """Return keys of the last letters to this domain and lane that were answered since then."""
     last = _last(near, most)
     failed = [pk for pk, sent_at in last if sent_at is None]
     # A failure's time is in its report.
@@ -77,7 +72,7 @@ def letters_since(*, near: Delivery, most: int, since: datetime) -> list[int]:
 
 
 def _last(near: Delivery, most: int) -> list[tuple[int, datetime | None]]:
-    """Return keys and times of sending, None if failed."""
+    """Return keys of the last letters, newest first, and times of sending, None if failed."""
     rows = Delivery.objects.filter(lane=near.lane_id, domain=near.domain, state__in=ANSWERED)
     found: list[tuple[int, datetime | None]] = []
     for reach in REACHES:
@@ -179,7 +174,7 @@ def _last_answers(delivery: Delivery) -> tuple[list[int], Answers]:
         delivery__state__in=PENDING_STATES,
     )
     waiting = about_us.order_by("-at").values_list("delivery", flat=True)[:LAST_LETTERS]
-    last = list(dict.fromkeys([*waiting, *last_letters(near=delivery, most=LAST_LETTERS)]))
+    last = list(dict.fromkeys([*waiting, *(pk for pk, _ in _last(delivery, LAST_LETTERS))]))
     rows = Bounce.objects.filter(delivery__in=last, kind=BounceKind.POLICY)
     refused: dict[int | None, bool] = {}
     settled: set[int | None] = set()

@@ -307,14 +307,8 @@ def _suppress(bounce: Bounce, destination: Destination, reason: str, now: dateti
         log.info("suppressed", extra={"delivery": bounce.delivery_id, "kind": bounce.kind})
 
 
-@dataclass(frozen=True, slots=True)
-class EspEvent:
-    finding: BounceFinding | None = None
-    leaves: bool = False
-
-
-def parse_event(event: Any, service: str) -> EspEvent:
-    """Return an AnymailTrackingEvent's meaning."""
+def parse_event(event: Any, service: str) -> tuple[BounceFinding | None, bool]:
+    """Return what an AnymailTrackingEvent found, and whether the person leaves."""
     facts = read_event(service, event)
     verdict = verdict_of(service, facts)
     if verdict is None:
@@ -324,21 +318,20 @@ def parse_event(event: Any, service: str) -> EspEvent:
             log.warning("%s sent an event of an unknown type: %r", service, facts.type)
         verdict = _BY_ANYMAIL.get(event.event_type, NOTHING)
     if verdict.kind is None or verdict.kind in IGNORED:
-        return EspEvent(leaves=verdict.leaves)
+        return None, verdict.leaves
     parts = (str(part) for part in (event.mta_response, event.description, facts.words) if part)
     unique = dict.fromkeys(parts)
     words = [part for part in unique if not any(part != other and part in other for other in unique)]
     address = one_line(str(event.recipient or ""))[:MAX_ADDRESS]
     status = precise(facts.status, facts.words)[:16]
-    return EspEvent(
-        BounceFinding(verdict.kind, (address,) if address else (), status, clean(" — ".join(words)))
-    )
+    addresses = (address,) if address else ()
+    return BounceFinding(verdict.kind, addresses, status, clean(" — ".join(words))), False
 
 
-def event_digest(event: Any, meaning: EspEvent, service: str, delivery_id: int) -> str:
+def event_digest(event: Any, kind: BounceKind, service: str, delivery_id: int) -> str:
     """Return a digest for deduplication. All delays of a letter share one row."""
     identity: tuple[object, ...] = (event.event_type, event.event_id)
-    if meaning.finding is not None and meaning.finding.kind is BounceKind.DELAYED:
+    if kind is BounceKind.DELAYED:
         identity = (EventType.DEFERRED,)
     elif not event.event_id:
         identity = (event.event_type, event.timestamp, event.mta_response, event.description)
@@ -348,8 +341,8 @@ def event_digest(event: Any, meaning: EspEvent, service: str, delivery_id: int) 
 
 def on_tracking(sender: Any, event: Any, esp_name: str, **_: Any) -> None:
     """Handle anymail's signal. Raises database errors, so that the service retries."""
-    said = parse_event(event, esp_name)
-    if said.finding is None and not said.leaves:
+    finding, leaves = parse_event(event, esp_name)
+    if finding is None and not leaves:
         return
     rows = Delivery.objects.select_related("destination", "subscription").defer("context")
     rows = rows.filter(lane__kind="email")
@@ -364,9 +357,9 @@ def on_tracking(sender: Any, event: Any, esp_name: str, **_: Any) -> None:
         delivery = sent.filter(remote_id=str(event.message_id)[:255]).first() if known else None
     if delivery is None:
         log.info("a mail service reported an email that is not ours", extra={"event": event.event_type})
-    elif said.finding is not None:
-        digest = event_digest(event, said, esp_name, delivery.pk)
-        take_finding(delivery=delivery, finding=said.finding, digest=digest, now=utcnow())
+    elif finding is not None:
+        digest = event_digest(event, finding.kind, esp_name, delivery.pk)
+        take_finding(delivery=delivery, finding=finding, digest=digest, now=utcnow())
     elif delivery.subscription is not None:
         leave(subscription=delivery.subscription, now=utcnow())
 

@@ -272,15 +272,11 @@ class Pop3:
             self.client.close()
 
 
-@dataclass(frozen=True, slots=True)
-class Leaving:
-    """`token` is empty without one, or if no person sent the mail."""
+def leaving(raw: bytes, *, domain: str, recipient: str = "") -> str | None:
+    """Return the token of a wish to leave, or None for other addresses; `recipient` is the envelope's.
 
-    token: str = ""
-
-
-def leaving(raw: bytes, *, domain: str, recipient: str = "") -> Leaving | None:
-    """Return None for other addresses; `recipient` is the envelope's."""
+    "" without a token, or if no person sent the mail.
+    """
     if not domain:
         return None
     head = message_from_bytes(re.split(rb"\r?\n\r?\n", raw[:HEAD_BYTES], maxsplit=1)[0] + b"\n\n")
@@ -307,7 +303,7 @@ def leaving(raw: bytes, *, domain: str, recipient: str = "") -> Leaving | None:
     is_wish = "x-apple-unsubscribe" in head or _TOKEN.fullmatch(folded)
     if not named and (is_wish or not _is_automatic(head, raw)):
         named = _token((subject, folded.rpartition(":")[2]))
-    return Leaving(named)
+    return named
 
 
 def _token(texts: Iterable[str]) -> str:
@@ -327,11 +323,11 @@ def _is_automatic(head: Message, raw: bytes) -> bool:
 
 def take_mail(*, raw: bytes, now: datetime, recipient: str = "") -> Taken:
     """Process a mail to BOUNCE_DOMAIN; `recipient` is the envelope's. Safe to repeat, sends no reply."""
-    wish = leaving(raw, domain=settings.BOUNCE_DOMAIN, recipient=recipient)
-    if wish is None:
+    token = leaving(raw, domain=settings.BOUNCE_DOMAIN, recipient=recipient)
+    if token is None:
         return take_report(raw=raw, now=now, recipient=recipient)
     try:
-        subscription = find(wish.token, UNSUBSCRIBE)
+        subscription = find(token, UNSUBSCRIBE)
     except TokenError:
         return Taken(LEAVING, "Ignored: it names no subscription.")
     known = subscription.status == Subscription.Status.UNSUBSCRIBED
