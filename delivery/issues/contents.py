@@ -28,10 +28,11 @@ from delivery.customisation import own_issue_sources, themes_of
 from delivery.issues import own_code
 from delivery.links import archive_url
 from delivery.models import Issue, IssueCard
-from delivery.rendering.facts import USUAL_THEME, TemplateSource, ThemeFacts
-from delivery.rendering.issue import IssueFacts, Rendered, render_issue, without_letter
+from delivery.rendering import subjects
+from delivery.rendering.errors import Rendered
+from delivery.rendering.facts import USUAL_THEME, IssueFacts, TemplateSource, ThemeFacts
+from delivery.rendering.issue import NO_POSTS_IN_IT, render_issue
 from delivery.rendering.posts import first_picture
-from delivery.rendering.subjects import post_title
 from delivery.rules.posts import Post, announced, without
 from delivery.rules.search_words import asked_words, searchable
 from feeds.models import Item
@@ -274,13 +275,11 @@ def rendered_issue(
     """
     if channels.get(contents.subscribable.channel).needs_html:
         return render_issue(issue_facts(contents, now=now, letter_settings=letter_settings))
-    entries = [post.entry for post in contents.posts]
-    return without_letter(
-        entries,
-        contents.subscribable.language,
-        subject=_chosen_subject(contents),
-        announcement=contents.announcement,
-    )
+    if not contents.posts:
+        raise LetterError(NO_POSTS_IN_IT)
+    title = subjects.title([post.entry for post in contents.posts], contents.subscribable.language)
+    subject = _chosen_subject(contents) or title
+    return Rendered(title=title, subject=subject, html="", text=contents.announcement, placeholders={})
 
 
 def newsletter_facts(
@@ -320,7 +319,7 @@ def newsletter_facts(
 
 def card_of(issue: Issue, entries: Sequence[Entry]) -> IssueCard:
     with translation.override(spoken(issue.subscribable.language)):
-        titles = [post_title(entry, longest=LONGEST_TITLE) for entry in entries[:MOST_CARD_TITLES]]
+        titles = [subjects.post_title(entry, longest=LONGEST_TITLE) for entry in entries[:MOST_CARD_TITLES]]
     texts = (plain(entry.html[:_LONGEST_POST]) for entry in entries)
     words = searchable(
         chain([issue.title], (entry.title for entry in entries), texts), most=LONGEST_CARD_TEXT

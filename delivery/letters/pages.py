@@ -42,20 +42,12 @@ INVITATION, TEAM_INVITATION = "invitation", "team_invitation"
 ACCOUNT_MAILS = (PASSWORD_RESET, INVITATION, TEAM_INVITATION)
 
 
-@dataclass(frozen=True, slots=True)
-class CachedPage:
-    """Html; `is_own` if it uses a custom template."""
-
-    html: str
-    is_own: bool
-
-
 # Published issues don't change; changes around them show after 300 seconds.
-_cache: TtlCache[CachedPage] = TtlCache(room=16_000_000, seconds=300, size=lambda page: len(page.html))
+_cache: TtlCache[tuple[str, bool]] = TtlCache(room=16_000_000, seconds=300, size=lambda page: len(page[0]))
 
 
-def issue_page(issue: Issue, *, read: Callable[[], Shown], form: Callable[[], str]) -> CachedPage:
-    """Return the cached or new page of an issue from `with_surroundings`.
+def issue_page(issue: Issue, *, read: Callable[[], Shown], form: Callable[[], str]) -> tuple[str, bool]:
+    """Return the page of an issue from `with_surroundings`, and whether it uses a custom template.
 
     `read` returns the posts and `form` the sign-up form. If a custom template fails, ours is used.
     """
@@ -106,7 +98,7 @@ def _made(
     *,
     read: Callable[[], Shown],
     form: Callable[[], str],
-) -> CachedPage:
+) -> tuple[str, bool]:
     neighbours = Issue.objects.only("subscribable", "title").in_bulk(
         [pk for pk in (around.earlier, around.later) if pk]
     )
@@ -135,7 +127,7 @@ def _made(
     is_own = html is not None
     if html is None:
         html = render_page(replace(facts, own=None, theme=USUAL_THEME))
-    return CachedPage(html.replace(FORM, form(), 1) if FORM in html else html, is_own=is_own)
+    return html.replace(FORM, form(), 1) if FORM in html else html, is_own
 
 
 def forget_pages() -> None:

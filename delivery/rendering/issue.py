@@ -25,8 +25,6 @@ from delivery.rendering.posts import FULL_POST, LetterPost, brief_post, for_lett
 from delivery.rendering.shortening import ROOMS, UNCUT_ROOMS, LetterRoom, fair_share
 from feeds.parsing.entry import Entry
 
-__all__ = ["IssueFacts", "Rendered", "render_issue"]
-
 _BODY = re.compile(r"<body\b[^<>]*>", re.IGNORECASE)
 _END = re.compile(r"</body\s*>", re.IGNORECASE)
 # As in `parts/note.html`.
@@ -100,16 +98,6 @@ def render_issue(facts: IssueFacts) -> Rendered:
     if len(rendered.html) > MAX_OUTPUT or len(rendered.text) > MAX_OUTPUT:
         raise LetterError(f"The email is larger than {MAX_OUTPUT:,} characters.")
     return rendered
-
-
-def without_letter(
-    entries: Sequence[Entry], language: str, *, subject: str = "", announcement: str = ""
-) -> Rendered:
-    """Return the title and subject for a channel without letters. Raises LetterError."""
-    if not entries:
-        raise LetterError(NO_POSTS_IN_IT)
-    title = subjects.title(entries, language)
-    return Rendered(title=title, subject=subject or title, html="", text=announcement, placeholders={})
 
 
 def usual_template(facts: IssueFacts) -> str:

@@ -187,9 +187,7 @@ def _people(word: str) -> list[int]:
 
 
 def _emails_of(people: Iterable[int], readable: Q) -> set[Entry]:
-    rows = Delivery.objects.filter(readable, destination__in=people, kept_message__isnull=False).order_by(
-        "-pk"
-    )
+    rows = Delivery.objects.filter(readable, destination__in=people, kept_message__isnull=False)
     times = rows.order_by("-pk").values_list("kept_message__stored_at", "kept_message")
     return {Entry(at, pk) for at, pk in times[:MOST_LISTED]}
 

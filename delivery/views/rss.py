@@ -197,8 +197,8 @@ def issue(request: HttpRequest, name: str, pk: int) -> HttpResponse:
     """Show an issue as sent, without reader's fields."""
     found = issue_or_404(name, pk)
     form = partial(sign_up_form, found.subscribable)
-    shown = issue_page(found, read=partial(shown_of, found), form=form)
-    response = HttpResponse(shown.html)
-    if shown.is_own:
+    html, is_own = issue_page(found, read=partial(shown_of, found), form=form)
+    response = HttpResponse(html)
+    if is_own:
         response.headers["Content-Security-Policy"] = OWN_STYLES
     return response
