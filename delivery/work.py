@@ -22,21 +22,13 @@ from django.db.models.functions import Cast, Coalesce
 from delivery.bridges.corrections import corrections_to_take
 from delivery.engine.claim import with_due
 from delivery.issues.broadcasts import scheduled_letters
-from delivery.issues.frequency_switches import is_ripe
-from delivery.issues.publish import drafts, over
+from delivery.issues.frequency_switches import switches_to_apply
+from delivery.issues.publish import due_drafts, over
 from delivery.models import Delivery, IssueImport
 from delivery.webhooks.calls import callable_webhooks
-from feeds.models import Feed
+from subscriptions.collections.assign import dropping_feeds
 from subscriptions.collections.readiness import behind
-from subscriptions.models import (
-    Assignable,
-    Assignment,
-    FrequencyChange,
-    Notice,
-    SignInRequest,
-    Subscribable,
-    Subscription,
-)
+from subscriptions.models import Assignable, Assignment, Notice, SignInRequest, Subscribable
 
 Questions = tuple[QuerySet[Any], ...]
 
@@ -44,13 +36,12 @@ Questions = tuple[QuerySet[Any], ...]
 def to_complete(now: datetime) -> Questions:
     return (
         behind(now).later(now),
-        drafts().filter(release_at__lte=now),
+        due_drafts(now),
         scheduled_letters(now),
         over(now),
         collections_over(now),
-        Feed.objects.filter(dropping=True),
-        FrequencyChange.objects.filter(is_ripe(now), settled_at=None),
-        Subscription.objects.filter(ended_at__isnull=False),
+        dropping_feeds(),
+        *switches_to_apply(now),
     )
 
 

@@ -16,8 +16,6 @@ from subscriptions.models import Subscribable, SubscriberTag, Subscription
 from subscriptions.rules.tags import Segment, segment_of, tag_key, tidy_tags
 from subscriptions.subscribers.tags import subscribers_in
 
-__all__ = ["UnknownAudience"]
-
 
 class WaitsForPerson(CannotAct):
     """A letter that cannot be sent until a person changes something; a retry would not help."""

@@ -260,17 +260,17 @@ def store_issues(batch: Sequence[Completed], *, now: datetime) -> int:
             continue
         assignable = assignables[each.contents.assignable_id]
         subscribable = newsletters[each.contents.subscribable.pk]
-        release = release_of(
+        waits, release_at = release_of(
             subscribable.approval,
             subscribable.approval_minutes,
             now,
             is_sent_now=assignable.sent_now_at is not None,
             waits_for_editor=assignable.waits,
         )
-        goes_out = not release.waits and not subscribable.awaits_first_reader
+        goes_out = not waits and not subscribable.awaits_first_reader
         issue = _issue_of(each.contents, each.rendered, now)
-        issue.published_at, issue.release_at = now if goes_out else None, release.at
-        issues.append((issue, each.contents, release.waits))
+        issue.published_at, issue.release_at = now if goes_out else None, release_at
+        issues.append((issue, each.contents, waits))
     _insert([(issue, contents) for issue, contents, _ in issues])
     _end([each.contents for each in batch], newsletters, now)
     queue_for_all([issue for issue, _, _ in issues if issue.published_at is not None], now=now)

@@ -346,19 +346,11 @@ def _ordered(draft: Draft, order: Sequence[int]) -> Draft:
     return replace(draft, posts=tuple(rows))
 
 
-@dataclass(frozen=True, slots=True)
-class NextIssue:
-    contents: Collected
-    rendered: Rendered | None = None
-    problem: str = ""
+def as_it_stands(assignable: Assignable, *, now: datetime) -> tuple[Collected, Rendered | None, str]:
+    """Return the collection as it is now, its letter, or why it has none.
 
-    @property
-    def posts(self) -> tuple[Post, ...]:
-        return self.contents.posts
-
-
-def as_it_stands(assignable: Assignable, *, now: datetime) -> NextIssue:
-    """Render the collection as it is now. Raises CannotEdit if it was just issued."""
+    Raises CannotEdit if it was just issued.
+    """
     try:
         contents = collected(assignable)
     except LetterError:
@@ -366,11 +358,11 @@ def as_it_stands(assignable: Assignable, *, now: datetime) -> NextIssue:
     except ValueError as error:
         raise CannotEdit("It has just become an issue.") from error
     if not contents.posts:
-        return NextIssue(contents, problem="This issue has no posts to send.")
+        return contents, None, "This issue has no posts to send."
     try:
-        return NextIssue(contents, rendered_issue(contents, now=now))
+        return contents, rendered_issue(contents, now=now), ""
     except LetterError as error:
-        return NextIssue(contents, problem=str(error))
+        return contents, None, str(error)
 
 
 def move_post(*, assignable: Assignable, item_id: int, way: str | int) -> None:

@@ -20,7 +20,7 @@ from common.ports.panels import CannotAct
 from common.refused import Refused
 from common.text import one_line, pluralize
 from delivery.models import Delivery, Issue, MailboxMessage
-from delivery.models.delivery import NOT_FINISHED, WAITING, is_forgotten
+from delivery.models.delivery import FORGOTTEN_CONTEXT, NOT_FINISHED, WAITING
 from subscriptions.models import Assignable, Subscribable, Subscription, Suppression
 
 DELIVERIES_A_BATCH = 2000
@@ -229,7 +229,7 @@ class Retry:
 @transaction.atomic
 def retry_delivery(*, delivery: Delivery, now: datetime) -> None:
     """Queue a delivery again, due now. Raises NotRetryable."""
-    if is_forgotten(delivery):
+    if delivery.issue_id is None and delivery.context == FORGOTTEN_CONTEXT:
         raise NotRetryable("This email can’t be sent again. Its content was deleted after KEEP_DAYS.")
     issue = None
     if delivery.issue_id is not None:

@@ -211,7 +211,6 @@ def _recipients(issue: Issue, *, lock: bool = False) -> "QuerySet[Subscription]"
 
 
 def late_subscribers(issue: Issue) -> "QuerySet[Subscription]":
-    """Return late subscribers without the issue."""
     try:
         return _late(issue, _recipients(issue))
     except WaitsForPerson:

@@ -210,11 +210,6 @@ class Attempt(models.Model):
         return f"{self.outcome}: {self.text[:60]}"
 
 
-def is_forgotten(delivery: Delivery) -> bool:
-    """Return whether the mail's context was deleted, so that it can't be sent again."""
-    return delivery.issue_id is None and delivery.context == FORGOTTEN_CONTEXT
-
-
 class Receipt(models.Model):
     """A delivery's latest known status at the service, with its code."""
 

@@ -125,14 +125,6 @@ def stretches(by_minute: Iterable[tuple[datetime, int]]) -> list[SentStretch]:
     return [SentStretch(start + place * width, minutes, count) for place, count in enumerate(counts)]
 
 
-@dataclass(frozen=True, slots=True)
-class Release:
-    """`waits`: stored as a draft. `at`: when it is sent anyway; None waits for a click."""
-
-    waits: bool
-    at: datetime | None = None
-
-
 def release_of(
     approval: str,
     minutes: int | None,
@@ -140,10 +132,13 @@ def release_of(
     *,
     is_sent_now: bool = False,
     waits_for_editor: bool = False,
-) -> Release:
-    """Decide about an issue completed at `now`. An editor's wish precedes the newsletter's."""
+) -> tuple[bool, datetime | None]:
+    """Return whether an issue completed at `now` is stored as a draft, and when it is sent anyway.
+
+    A draft without a time waits for a click. An editor's wish precedes the newsletter's.
+    """
     if is_sent_now or waits_for_editor:
-        return Release(waits=not is_sent_now)
+        return not is_sent_now, None
     if approval == "delay" and minutes:
-        return Release(waits=True, at=now + timedelta(minutes=minutes))
-    return Release(waits=approval in ("click", "delay"))
+        return True, now + timedelta(minutes=minutes)
+    return approval in ("click", "delay"), None

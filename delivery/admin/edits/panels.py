@@ -136,19 +136,17 @@ def next_issue(assignable: Assignable, request: HttpRequest, *, page: str = "") 
         "undo": _undone(assignable.steps),
     }
     try:
-        stands = as_it_stands(assignable, now=utcnow())
+        contents, rendered, problem = as_it_stands(assignable, now=utcnow())
     except (LetterError, CannotEdit) as error:
         context = {**form, "problem": str(error)}
         return Template("admin/delivery/edits/posts.html", context, request)
     zone = newsletter.zone
     joined = assignable.assignments.values_list("item_id", "assigned_at")
     said = {item: f"added {brief(at, zone=zone)}".replace("Y", "y") for item, at in joined}
-    by_hand = stands.contents.by_hand
-    dropped = [
-        post for post in stands.contents.left_out if post.item_id not in {one.item_id for one in by_hand}
-    ]
-    if form["words"] is not None and stands.rendered is not None:
-        form["words"] = _form(wording_of(assignable), stands.rendered.subject)
+    by_hand = contents.by_hand
+    dropped = [post for post in contents.left_out if post.item_id not in {one.item_id for one in by_hand}]
+    if form["words"] is not None and rendered is not None:
+        form["words"] = _form(wording_of(assignable), rendered.subject)
     context = {
         **form,
         "is_next": True,
@@ -156,11 +154,11 @@ def next_issue(assignable: Assignable, request: HttpRequest, *, page: str = "") 
         "waits": assignable.waits,
         "asks_anyway": newsletter.approval == Subscribable.Approval.CLICK,
         "has_order": any(row.place is not None for row in assignable.assignments.all()),
-        "posts": edit_rows(_entries(stands.posts), about=said, asked=request.GET),
+        "posts": edit_rows(_entries(contents.posts), about=said, asked=request.GET),
         "out": edit_rows(_entries(by_hand)),
-        "withdrawn": edit_rows(_entries(stands.contents.withdrawn), about=_withdrawn(assignable)),
-        "dropped": [(post.entry.title, stands.contents.reasons.get(post.item_id, "")) for post in dropped],
-        "problem": stands.problem,
+        "withdrawn": edit_rows(_entries(contents.withdrawn), about=_withdrawn(assignable)),
+        "dropped": [(post.entry.title, contents.reasons.get(post.item_id, "")) for post in dropped],
+        "problem": problem,
     }
     return Template("admin/delivery/edits/posts.html", context, request)
 
@@ -187,17 +185,17 @@ def next_letter(assignable: Assignable) -> Part:
     if assignable.subscribable.channel != "email":
         return ""
     try:
-        stands = as_it_stands(assignable, now=utcnow())
+        contents, rendered, problem = as_it_stands(assignable, now=utcnow())
     except (LetterError, CannotEdit) as error:
         return str(error)
-    if stands.rendered is None:
-        return stands.problem
+    if rendered is None:
+        return problem
     letter = newsletter_letter(
         assignable.subscribable,
-        stands.rendered,
+        rendered,
         kind="issue",
         token="preview",  # noqa: S106
-        entries=(post.entry for post in stands.posts),
+        entries=(post.entry for post in contents.posts),
     )
     return letter_frame(letter)
 
