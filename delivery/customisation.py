@@ -1,7 +1,7 @@
 """Look, templates and sender of newsletters, validated on saving: only this app can."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import fields
 from typing import Any
 
@@ -24,10 +24,7 @@ from delivery.rendering.facts import (
 )
 from delivery.rendering.subjects import BadPattern, check_pattern
 from subscriptions.branding.brands import kept_picture, picture_url
-from subscriptions.branding.site import site_facts
 from subscriptions.models import Subscribable
-from subscriptions.newsletters.define import alter_subscribable
-from subscriptions.rules.colours import as_hex
 from subscriptions.rules.site import SiteFacts
 
 THEME_FIELDS = tuple(field.name for field in fields(ThemeFacts))
@@ -39,11 +36,6 @@ LONGEST_THEME_TEXT = 2_000
 def theme_of(subscribable: Subscribable | None) -> ThemeFacts:
     row = Theme.objects.filter(subscribable=subscribable).first() if subscribable else None
     return theme_facts(row) if row else USUAL_THEME
-
-
-def accent_without_theme(subscribable: Subscribable) -> str:
-    """Return the accent of letters and pages without a theme's."""
-    return as_hex(subscribable.params.get("accent", "") or site_facts().accent)
 
 
 def theme_facts(theme: Theme) -> ThemeFacts:
@@ -75,18 +67,6 @@ def set_theme(*, subscribable: Subscribable, **changes: Any) -> Theme:
     check_theme(theme)
     theme.save()
     return theme
-
-
-@transaction.atomic
-def set_look(
-    *, subscribable: Subscribable, theme: Mapping[str, Any], template: str, language: str, params: Any
-) -> None:
-    """Change the theme and other settings of letters, all or nothing. Raises ValidationError."""
-    alter_subscribable(subscribable=subscribable, template=template, language=language, params=params)
-    usual = Theme()
-    is_usual = all((value or None) == (getattr(usual, name) or None) for name, value in theme.items())
-    if not is_usual or Theme.objects.filter(subscribable=subscribable).exists():
-        set_theme(subscribable=subscribable, **theme)
 
 
 @transaction.atomic

@@ -75,17 +75,13 @@ def waits_for(delivery: Delivery) -> Part:
         return ""
     if said := _paused(delivery) or _domain(delivery):
         return said
-    lane = delivery.lane
-    if not lane.paused:
-        return _full_day(delivery)
-    return (Link(lane), f" is paused: {lane.paused_reason} Resume it to send this.")
-
-
-def _full_day(delivery: Delivery) -> Part:
-    if delivery.due_at > utcnow() or not day_is_full(delivery.lane, utcnow()):
+    lane, now = delivery.lane, utcnow()
+    if lane.paused:
+        return (Link(lane), f" is paused: {lane.paused_reason} Resume it to send this.")
+    if delivery.due_at > now or not day_is_full(lane, now):
         return ""
     said = " has sent as many messages as it may within 24 hours. Sending continues automatically."
-    return (Link(delivery.lane), said)
+    return (Link(lane), said)
 
 
 def _paused(delivery: Delivery) -> Part:

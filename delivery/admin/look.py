@@ -28,26 +28,19 @@ from common.clock import utcnow
 from common.parts import Part, Template
 from common.pictures.picture import CleanPicture
 from common.ports.panels import Action, TabForm
-from delivery.customisation import (
-    PICTURES,
-    THEME_FIELDS,
-    accent_without_theme,
-    back_to_usual,
-    check_theme,
-    set_look,
-    theme_of,
-)
+from delivery.customisation import PICTURES, THEME_FIELDS, back_to_usual, check_theme, set_theme, theme_of
 from delivery.letters.samples import is_collecting
 from delivery.letters.templates import Preview, preview_look
 from delivery.models import Theme
 from delivery.rendering.facts import LETTER_WIDTH, ThemeFacts
 from delivery.views.preview import as_json, frames
 from subscriptions.branding.brands import picture_url
+from subscriptions.branding.site import site_facts
 from subscriptions.forms.admin import SubscribableForm, stored_fields, subscribable_form
 from subscriptions.forms.pictures import PictureField
 from subscriptions.models import Subscribable
-from subscriptions.newsletters.define import define_subscribable
-from subscriptions.rules.colours import PAPER
+from subscriptions.newsletters.define import alter_subscribable, define_subscribable
+from subscriptions.rules.colours import PAPER, as_hex
 
 TAB = "look"
 COLLECTED = "The next issue, as it would be sent now."
@@ -146,7 +139,8 @@ class LookFields(SubscribableForm):
         for name in (*THEME_FIELDS, *PICTURES):
             self.initial[name] = getattr(self.theme, f"{name}_id" if name in PICTURES else name)
         if "accent" in self.fields:
-            self.fields["accent"].widget = ColourInput(accent_without_theme(self.instance))
+            own = self.instance.params.get("accent", "")
+            self.fields["accent"].widget = ColourInput(as_hex(own or site_facts().accent))
 
     def _post_clean(self) -> None:
         super()._post_clean()
@@ -167,9 +161,13 @@ def look_fieldsets(newsletter: Subscribable) -> Any:
     return FIELDSETS if newsletter.channel == "email" else (("", {"fields": OTHERS}),)
 
 
+@transaction.atomic
 def save_look(newsletter: Subscribable, data: dict[str, Any]) -> None:
-    others = {name: data.pop(name) for name in OTHERS}
-    set_look(subscribable=newsletter, theme=data, **others)
+    alter_subscribable(subscribable=newsletter, **{name: data.pop(name) for name in OTHERS})
+    usual = Theme()
+    is_usual = all((value or None) == (getattr(usual, name) or None) for name, value in data.items())
+    if not is_usual or has_look(newsletter):
+        set_theme(subscribable=newsletter, **data)
 
 
 LOOK_FORM = TabForm(
@@ -286,7 +284,12 @@ def new_newsletter_view(request: HttpRequest) -> HttpResponse:
         note = NO_FEEDS if "feeds" in form.errors else errors_in_words(form, "Newsletter")
         return JsonResponse({"note": note, "pictures": {}, "waits": True})
     try:
-        answer = _shown(form)
+        # Create it, show its next issue, and roll back.
+        with transaction.atomic():
+            newsletter = define_subscribable(feeds=list(form.cleaned_data["feeds"]), **stored_fields(form))
+            shown = preview_look(subscribable=newsletter, theme=theme_of(newsletter), now=utcnow())
+            answer = as_json(shown, newsletter, MADE_UP if shown.is_made_up else "")
+            transaction.set_rollback(True)
     except ValidationError as error:
         answer = {"note": " ".join(error.messages), "waits": True}
     return JsonResponse({**answer, "pictures": {}})
@@ -298,13 +301,3 @@ def errors_in_words(form: Any, otherwise: str) -> str:
         f"{form.fields[name].label if name in form.fields else otherwise}: {' '.join(errors)}"
         for name, errors in form.errors.items()
     )
-
-
-def _shown(form: Any) -> dict[str, Any]:
-    """Create it, show its next issue, and roll back. Raises ValidationError."""
-    with transaction.atomic():
-        newsletter = define_subscribable(feeds=list(form.cleaned_data["feeds"]), **stored_fields(form))
-        shown = preview_look(subscribable=newsletter, theme=theme_of(newsletter), now=utcnow())
-        answer = as_json(shown, newsletter, MADE_UP if shown.is_made_up else "")
-        transaction.set_rollback(True)
-    return answer

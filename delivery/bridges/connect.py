@@ -22,7 +22,7 @@ from common.transactions import forbid_open_transaction
 from delivery.models import Lane, ServiceAccount
 from feeds.models import Feed
 from subscriptions.models import Destination, Subscribable, Subscription
-from subscriptions.newsletters.define import alter_subscribable, define_subscribable
+from subscriptions.newsletters.define import define_subscribable
 from subscriptions.subscribers.admin_changes import subscribe_checked
 
 
@@ -74,11 +74,6 @@ def why_unconnected(kind: str, label: str, secrets: Sealed | dict[str, str]) -> 
 def connections_of(bridge: Subscribable) -> list[Subscription]:
     rows = bridge.subscriptions.filter(status=Subscription.Status.CONFIRMED, ended_at=None)
     return list(rows.select_related("destination", "subscribable").order_by("pk"))
-
-
-def begin_posting(subscribable: Subscribable) -> Subscribable:
-    """Post what settles from now on."""
-    return alter_subscribable(subscribable=subscribable, stopped=False)
 
 
 def check_again(destination: Destination) -> str:

@@ -183,7 +183,7 @@ def delete_test(*, delivery: Delivery, now: datetime) -> Delivery:
         raise NotDone(f"It was not deleted. {_words(outcome)}")
     done, _ = Delivery.objects.get_or_create(
         kind=Delivery.Kind.DELETE,
-        key=deletion_key(delivery),
+        key=change_key(delivery.pk, 1),
         defaults={
             "destination": destination,
             "subscription": delivery.subscription,
@@ -206,14 +206,10 @@ def standing_tests(subscription: Subscription) -> list[Delivery]:
         kind=Delivery.Kind.TEST, subscription=subscription, state=Delivery.State.SENT
     )
     related = ("destination", "subscription__subscribable", "remote_post", "lane__parent")
-    rows = {deletion_key(row): row for row in tests.select_related(*related).order_by("-pk")[:MOST_TESTS]}
+    rows = {change_key(row.pk, 1): row for row in tests.select_related(*related).order_by("-pk")[:MOST_TESTS]}
     deletions = Delivery.objects.filter(kind=Delivery.Kind.DELETE, key__in=rows)
     gone = set(deletions.values_list("key", flat=True))
     return [row for key, row in rows.items() if key not in gone]
-
-
-def deletion_key(delivery: Delivery) -> str:
-    return change_key(delivery.pk, 1)
 
 
 def may_delete(subscription: Subscription) -> bool:

@@ -234,7 +234,12 @@ def lead_there(
     try:
         if oauth is None:
             raise NotConnected(f"{form.kind.label} cannot be asked.")
-        _refuse_other_address(request, oauth.service)
+        # Session cookies belong to one host: from another, the user would return without a session.
+        if request.get_host() != urlsplit(settings.SITE_URL).netloc:
+            raise NotConnected(
+                f"{oauth.service} leads back to {settings.SITE_URL}, but you opened {request.get_host()}."
+                " Open the admin there, and press Connect."
+            )
         given = form.known_before()
         authorisation, app = send_to_service(
             oauth, given, app=form.chosen_app(), return_url=return_url(), state=state, now=now
@@ -255,15 +260,6 @@ def lead_there(
     place = oauth.known_as(given)
     context = {"title": f"Allow access at {place}", "place": place, "url": authorisation.url, "back": back}
     return page(request, "admin/delivery/bridge_leaving.html", context)
-
-
-def _refuse_other_address(request: HttpRequest, service: str) -> None:
-    """Session cookies belong to one host: from another, the user would return without a session."""
-    if request.get_host() != urlsplit(settings.SITE_URL).netloc:
-        raise NotConnected(
-            f"{service} leads back to {settings.SITE_URL}, but you opened {request.get_host()}. Open the"
-            " admin there, and press Connect."
-        )
 
 
 def lead_back(request: HttpRequest, begun: Mapping[str, Any], error: Exception) -> HttpResponse:

@@ -37,7 +37,6 @@ from delivery.admin.bridges.add import (
 from delivery.admin.bridges.forms import DestinationForm, HowForm
 from delivery.bridges.connect import (
     Elsewhere,
-    begin_posting,
     connections_of,
     given_destination,
     reconnect,
@@ -63,7 +62,6 @@ NOT_OURS = (
 
 
 def connection_facts(subscription: Subscription) -> dict[str, Any]:
-    """Return a connection for the page."""
     return {
         "subscription": subscription,
         "tests": standing_tests(subscription),
@@ -158,7 +156,7 @@ def _saved(form: HowForm) -> bool:
 
 def _done(request: HttpRequest, bridge: Subscribable) -> HttpResponse:
     if bridge.stopped:
-        begin_posting(bridge)
+        alter_subscribable(subscribable=bridge, stopped=False)
         messages.success(request, f"“{bridge}” posts what settles from now on.")
     return HttpResponseRedirect(object_url(bridge))
 

@@ -18,10 +18,11 @@ from common.clock import utcnow
 from common.refused import Refused
 from common.text import one_line
 from common.zones import zone_words
-from delivery.issues.audience import UnknownAudience, audience_of, chosen_audience
+from delivery.issues.audience import audience_of, chosen_audience
 from delivery.issues.broadcasts import MOST_MARKDOWN, LetterText
 from delivery.models import Broadcast
 from delivery.rendering.subjects import LONGEST_SUBJECT
+from delivery.rules.audience import UnknownAudience
 from subscriptions.branding.brands import kept_picture
 from subscriptions.forms.pictures import PictureField
 from subscriptions.models import Subscribable, SubscriberTag

@@ -40,7 +40,14 @@ from delivery.accounts.accounts import (
     way_in_words,
 )
 from delivery.accounts.providers import PROVIDERS, Provider, provider_of
-from delivery.admin.mail.account_forms import AccountForm, form_for, hints_of, initial_of, known_target
+from delivery.admin.mail.account_forms import (
+    STORED,
+    AccountForm,
+    ServerForm,
+    initial_of,
+    known_target,
+    service_form,
+)
 from delivery.doctor.checks import is_private
 from delivery.letters.trial import try_account
 from delivery.models import Account, Lane
@@ -124,7 +131,8 @@ class AccountAdmin(ServiceAdmin):
         if provider := _provider(request, obj):
             # Form classes share field objects.
             made.base_fields = deepcopy(made.base_fields)
-            for name, text in hints_of(provider).items():
+            hints = {"user": provider.user, "password": f"{provider.proof} {STORED}"}
+            for name, text in hints.items():
                 field = made.base_fields[name]
                 field.help_text = field.help_text if obj and name == "password" else text
         return made
@@ -168,7 +176,9 @@ class AccountAdmin(ServiceAdmin):
 
 
 def _form(request: HttpRequest, account: Account | None) -> type[AccountForm]:
-    return form_for(request.GET.get("provider", ""), account)
+    target = known_target(account) if account else None
+    esp = target.esp if isinstance(target, EspSettings) else request.GET.get("provider", "")
+    return service_form(esp) if esp in SERVICES else ServerForm
 
 
 def _provider(request: HttpRequest, account: Account | None) -> Provider | None:

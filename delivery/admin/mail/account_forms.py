@@ -15,8 +15,8 @@ from channels.email.esp.settings import EspSettings
 from channels.email.smtp_login import IMPLICIT, PLAIN, STARTTLS, SmtpSettings
 from common.admin.widgets import StyledForm
 from common.ports.channels import InvalidDestination
-from delivery.accounts.accounts import target_of
-from delivery.accounts.providers import PROVIDERS, Provider
+from delivery.accounts.accounts import free_account_name, target_of
+from delivery.accounts.providers import PROVIDERS
 from delivery.models import Account
 
 SECURITIES = (
@@ -238,13 +238,6 @@ def service_form(esp: str) -> type[ServiceForm]:
     return type(f"{esp.title()}Form", (ServiceForm,), {**fields, **facts})
 
 
-def form_for(provider: str, account: Account | None) -> type[ServerForm] | type[ServiceForm]:
-    """Return the form class of an account, or of a new one by provider."""
-    target = known_target(account) if account else None
-    esp = target.esp if isinstance(target, EspSettings) else provider
-    return service_form(esp) if esp in SERVICES else ServerForm
-
-
 def known_target(account: Account) -> SmtpSettings | EspSettings | None:
     """Return the account's settings, or None if its secrets are unreadable."""
     try:
@@ -257,16 +250,7 @@ def known_target(account: Account) -> SmtpSettings | EspSettings | None:
 def initial_of(provider: str) -> dict[str, Any]:
     """Return the initial values of a new account: a free name and the provider's server."""
     known = PROVIDERS.get(provider)
-    stem = provider if known or provider in SERVICES else "mail"
-    names, number = set(Account.objects.values_list("name", flat=True)), 1
-    name = stem
-    while name in names:
-        number += 1
-        name = f"{stem}-{number}"
+    name = free_account_name(provider if known or provider in SERVICES else "mail")
     if known:
         return {"name": name, "host": known.host, "port": known.port, "security": known.security}
     return {"name": name} if provider in SERVICES else {"name": name, "port": 465, "security": IMPLICIT}
-
-
-def hints_of(provider: Provider) -> dict[str, str]:
-    return {"user": provider.user, "password": f"{provider.proof} {STORED}"}

@@ -4,7 +4,7 @@ import pytest
 from django.core.exceptions import ValidationError
 
 from common.ports.channels import InvalidDestination, ParsedDestination
-from delivery.bridges.connect import begin_posting, check_again, reconnect, typed_destination
+from delivery.bridges.connect import check_again, reconnect, typed_destination
 from delivery.models import Lane
 from subscriptions.models import Destination, Subscribable, Subscription
 from tests.delivery.bridges.making import a_bridge, fields
@@ -24,7 +24,6 @@ def test_a_new_bridge_is_connected_and_posts_nothing_yet(instance: MastodonInsta
     assert made.status == Subscription.Status.CONFIRMED
     assert made.subscribable.stopped
     assert Destination.objects.get().secrets.open() == {"access_token": TOKEN}
-    assert not begin_posting(made.subscribable).stopped
 
 
 def test_what_the_service_refuses_leaves_no_bridge(instance: MastodonInstance) -> None:
