@@ -13,9 +13,30 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import Resolver404, ResolverMatch, resolve
 
 from common.access import OPENS, newsletters_of, role_of
-from feedletter_site.team.roles import permissions_of
 from feedletter_site.team.sessions import note_session
 
+EDITOR, SENDER = "editor", "sender"
+
+# By app: words before the models. "draft" is "change" without sending, "pause" without settings.
+EDITS = {
+    "feeds": {"view": "feed item"},
+    "subscriptions": {
+        "view": "subscribable assignable subscription listimport",
+        "add": "subscription listimport",
+        "change": "subscription listimport",
+        "draft": "assignable",
+    },
+    "delivery": {"view": "issue broadcast", "add": "broadcast", "draft": "issue broadcast"},
+}
+# Shared by all newsletters.
+EDITS_EVERYWHERE = {
+    "feeds": {"view": "tag", "add": "feed tag", "change": "feed item tag"},
+    "subscriptions": {"view": "destination subscribertag suppression"},
+}
+SENDS = {
+    "subscriptions": {"change": "assignable", "pause": "subscribable"},
+    "delivery": {"change": "issue broadcast"},
+}
 # Parts of "change" that a role can have without the rest.
 PARTS = ("draft", "pause")
 GUARDED = ("admin/", "mailbox/")
@@ -53,6 +74,22 @@ class RoleBackend(BaseBackend):
         app, _, name = perm.partition(".")
         word, _, model = name.partition("_")
         return word in PARTS and bool(user_obj.has_perm(f"{app}.change_{model}"))
+
+
+@cache
+def permissions_of(role: str, *, is_limited: bool) -> frozenset[str]:
+    tables = [EDITS] if role in (EDITOR, SENDER) else []
+    if tables and not is_limited:
+        tables.append(EDITS_EVERYWHERE)
+    if role == SENDER:
+        tables.append(SENDS)
+    return frozenset(
+        f"{app}.{word}_{model}"
+        for table in tables
+        for app, words in table.items()
+        for word, models in words.items()
+        for model in models.split()
+    )
 
 
 class NewslettersOnlyMiddleware:

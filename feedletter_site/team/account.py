@@ -25,7 +25,6 @@ from common.rates import DAY, Limit, count_rows_within
 from common.refused import Refused
 from delivery.accounts.accounts import sends_nothing
 from feedletter_site.sign_in.setup import FITS_NAME
-from feedletter_site.team.browsers import browser_words
 from feedletter_site.team.sessions import note_session
 from reader.pages.access import confirmed
 from subscriptions.branding.site import site_facts
@@ -34,6 +33,15 @@ PURPOSE = "own-address"
 HOURS = 24
 # Anybody's address can be typed.
 OF_USER = Limit("own address", 5, DAY)
+# More special names first: most browsers name others, too.
+BROWSERS = (
+    *(("Edg", "Edge"), ("OPR", "Opera"), ("Firefox", "Firefox"), ("FxiOS", "Firefox")),
+    *(("CriOS", "Chrome"), ("Chrome", "Chrome"), ("Safari", "Safari")),
+)
+SYSTEMS = (
+    *(("iPhone", "an iPhone"), ("iPad", "an iPad"), ("Android", "Android"), ("Windows", "Windows")),
+    *(("Mac OS X", "a Mac"), ("CrOS", "ChromeOS"), ("Linux", "Linux")),
+)
 
 
 class AddressForm(forms.Form):
@@ -153,3 +161,10 @@ def own_address(request: HttpRequest, token: str) -> HttpResponse:
         "back": reverse("your_account"),
     }
     return TemplateResponse(request, "admin/confirm_action.html", context)
+
+
+def browser_words(user_agent: str) -> str:
+    """Return words such as "Firefox on Windows" for a User-Agent header."""
+    browser = next((words for name, words in BROWSERS if name in user_agent), "")
+    system = next((words for name, words in SYSTEMS if name in user_agent), "")
+    return " on ".join(filter(None, (browser or "Another browser", system)))

@@ -13,8 +13,7 @@ from common.clock import utcnow
 from common.refused import Refused
 from delivery.letters.build import opened_context
 from delivery.models import Delivery
-from feedletter_site.team.account import ask_for_address, change_address
-from feedletter_site.team.browsers import browser_words
+from feedletter_site.team.account import ask_for_address, browser_words, change_address
 
 pytestmark = pytest.mark.django_db
 PAGE = "/admin/account/"
