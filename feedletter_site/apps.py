@@ -1,3 +1,5 @@
+import logging
+
 from celery.signals import beat_init, worker_ready, worker_shutdown
 from django.apps import AppConfig, apps
 from django.db.models.signals import post_migrate
@@ -13,13 +15,13 @@ class SiteConfig(AppConfig):
         from common.ports.later import later
         from common.ports.registries import count_writers, pass_listeners
         from feedletter_site import checks, hook_checks  # noqa: F401 - they register checks
-        from feedletter_site.logs import mask_keys
+        from feedletter_site.logs import MaskedRecord
         from feedletter_site.monitoring import vitals
         from feedletter_site.services import password_limits
         from feedletter_site.team import sessions
         from feedletter_site.ticks.schedule import after_migrate
 
-        mask_keys()
+        logging.setLogRecordFactory(MaskedRecord)
         keepers.append(later("feedletter_site.monitoring.figures", "kept"))
         password_limits.watch_sign_ins()
         sessions.watch_users()

@@ -35,11 +35,6 @@ class MaskedRecord(logging.LogRecord):
         return without_keys(super().getMessage())
 
 
-def mask_keys() -> None:
-    """Call once per process."""
-    logging.setLogRecordFactory(MaskedRecord)
-
-
 class MaskingFormatter(logging.Formatter):
     """For tracebacks, too."""
 

@@ -1,21 +1,29 @@
 """Programs that sent feeds by email."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from pathlib import Path
+from typing import Any
+
+from django.db.models import Max
 
 from common.refused import Refused
+from common.secrets import opened
 from common.text import pluralize
 from feedletter_site.migrate_from.again import FEED, NEWSLETTER, gone_lines
 from feedletter_site.migrate_from.feeds import FeedPart, Sender, newsletter_key
-from feedletter_site.migrate_from.salts import SALT, keep_salt, place_of
 from feedletter_site.migrate_from.source import Origins, Plan, Source
+from feedletter_site.models import Origin
 from feeds.models import Feed
 from migrate_from import rss2email
 from migrate_from.feedletter import rows as feedletter
 from migrate_from.feedletter.rows import BLUESKY, MASTODON
 from migrate_from.records import Contents, Line, Options
-from subscriptions.models import Subscribable
+from subscriptions.models import Subscribable, UpstreamSalt
+from subscriptions.subscribers.sign_up import upstream_salts
+
+# Each database has its own, which proves the links of its numbers.
+SALT = "feedletter.secret.salt"
 
 
 def _plan(contents: Contents, sender: Sender) -> Plan:
@@ -77,3 +85,34 @@ class Feedletter(Source):
                 " feedletter and close other programs, or both will send."
             )
         keep_salt(self._salt, self._place)
+
+
+def place_of(salt: str, *, feeds: Iterable[str], source: str) -> int:
+    """Return the place of the database with this salt ("" if unknown) and these keys of feeds.
+
+    Raises Refused if another database was imported, and this one's links could not be told from its.
+    """
+    places = {known: place for place, known in reversed(upstream_salts())}
+    if salt in places:
+        return places[salt]
+    earlier = Origin.objects.filter(source=source, kind="feed")
+    is_only = not earlier.exists() or earlier.filter(old_key__in=list(feeds)).exists()
+    last = int(UpstreamSalt.objects.aggregate(last=Max("place", default=0))["last"])
+    if salt:
+        return 0 if is_only and 0 not in places.values() else last + 1
+    if is_only and not last:
+        return 0
+    raise Refused(
+        "Another feedletter database was imported before. Give this one’s feedletter-secrets.properties, so"
+        " that the links in old emails of both work."
+    )
+
+
+def keep_salt(salt: str, place: int) -> None:
+    """Raises Refused if another import took the place meanwhile."""
+    if salt:
+        secrets: Any = {"salt": salt}
+        UpstreamSalt.objects.get_or_create(place=place, defaults={"secrets": secrets})
+        row = UpstreamSalt.objects.get(place=place)
+        if opened(row.secrets) != secrets:
+            raise Refused("Another import began at the same time. Start this one again.")

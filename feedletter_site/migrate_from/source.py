@@ -97,9 +97,6 @@ class Report:
             numbers[line.fate] += line.count
         return {fate.value: numbers[fate] for fate in ImportResult if self.is_read or fate not in READING}
 
-    def by_need(self) -> list[Line]:
-        return sorted(self.lines, key=lambda line: ORDER.index(line.fate))
-
     def about_reading(self) -> list[str]:
         if not self.is_read:
             return []

@@ -24,7 +24,8 @@ from delivery.models import Bounce, Broadcast, Delivery, Issue, Lane, Webhook, W
 from delivery.models.delivery import NOT_FINISHED
 from delivery.webhooks.calls import TEST
 from feedletter_site import env
-from feedletter_site.services.nightly_backup import backup_problem
+from feedletter_site.models import Figure
+from feedletter_site.services.nightly_backup import BACKUP_NAME
 from feeds.models import Feed
 from subscriptions.models import Assignable, Subscribable
 from subscriptions.subscribers.counts import confirmed_counts
@@ -143,7 +144,8 @@ def stalled() -> list[Alert]:
 
 
 def backups() -> list[Alert]:
-    problem = shortened(backup_problem(), LONGEST_ALERT)
+    kept = Figure.objects.filter(pk=BACKUP_NAME).first() if settings.BACKUP_DIR else None
+    problem = shortened(str(kept.value["problem"]), LONGEST_ALERT) if kept else ""
     words = "The nightly backup failed and is tried again in ten minutes"
     return [Alert(words, "See the schedule", reverse(SCHEDULE), detail=problem)] if problem else []
 

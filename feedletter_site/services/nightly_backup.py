@@ -61,9 +61,3 @@ def back_up_tonight(*, now: datetime) -> None:
     Figure.objects.update_or_create(
         pk=BACKUP_NAME, defaults={"value": {"problem": problem}, "counted_at": now}
     )
-
-
-def backup_problem() -> str:
-    """Return why the latest nightly backup failed, or ""."""
-    kept = Figure.objects.filter(pk=BACKUP_NAME).first() if settings.BACKUP_DIR else None
-    return str(kept.value["problem"]) if kept else ""

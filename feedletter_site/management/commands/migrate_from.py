@@ -12,7 +12,7 @@ from common.cli.tables import table_lines
 from common.clock import utcnow
 from common.passes import TimeBudget
 from common.text import pluralize
-from feedletter_site.migrate_from.source import SOURCES, Plan, Report, Source, csv_rows, source_called
+from feedletter_site.migrate_from.source import ORDER, SOURCES, Plan, Report, Source, csv_rows, source_called
 from feedletter_site.migrate_from.take_over import Doing, process
 from migrate_from.records import ImportResult, Line, Options
 from migrate_from.secret_files import read_secrets, refuse_existing, write_environment
@@ -136,7 +136,7 @@ def _shown(report: Report, name: str) -> str:
         if report.is_dry_run
         else f"Imported from {name} ({counts}):"
     )
-    lines = report.by_need()
+    lines = sorted(report.lines, key=lambda line: ORDER.index(line.fate))
     rows = table_lines([line.row() for line in lines]) if lines else ["There was nothing to import."]
     last = ["Nothing was changed. To import, run it without --dry-run and --read."]
     return "\n".join([first, *rows, *report.notes, *(last if report.is_dry_run else ())])
