@@ -50,7 +50,6 @@ class ServiceSession(ApiSession, ABC):
         self._kept = dict(lane.state)
 
     def address(self, to: Target) -> str:
-        """Return the address of the API."""
         return {**to.config, **to.secrets}[self.address_field]
 
     def headers(self, to: Target) -> Mapping[str, str]:

@@ -1,4 +1,4 @@
-"""What waits and may need a person, for the overview and the alerts by mail."""
+"""Troubles that may need a person, for the overview and the alerts by mail."""
 
 import hashlib
 from collections.abc import Iterable, Iterator

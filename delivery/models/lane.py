@@ -81,7 +81,6 @@ class Limits(models.Model):
 
     @property
     def limits(self) -> LaneLimits:
-        """Return the limits for the rules."""
         warm_up = None
         if self.warm_up_from is not None:
             zone = timezone.get_default_timezone()

@@ -97,7 +97,6 @@ def _wrapped(text: str) -> Sequence[str]:
 
 
 def facts(report: DoctorReport) -> dict[str, Any]:
-    """The report for programs."""
     return {
         "verdict": report.verdict.value,
         "problem": report.problem,
