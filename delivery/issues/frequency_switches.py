@@ -130,7 +130,7 @@ def _is_decided(cut: Cut, now: datetime) -> bool:
 def _posts_of(issue: Issue) -> list[PlacedPost]:
     known = Place(issue.period_end or issue.created_at, issue.period_end, number_of(issue.within_type_id))
     rows = IssueItem.objects.filter(issue=issue).values_list("item_id", "item__final_at")
-    posts = [(pk, Place(final_at) if final_at else known) for pk, final_at in rows]
+    posts: list[PlacedPost] = [(pk, Place(final_at) if final_at else known) for pk, final_at in rows]
     return posts or [(None, known)]
 
 
