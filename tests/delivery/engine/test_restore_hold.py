@@ -184,10 +184,10 @@ def test_a_claim_beside_a_restore_gets_nothing_that_was_there_before() -> None:
 def test_a_restore_beside_a_claim_waits_for_it_and_takes_back_what_it_took() -> None:
     queued(3)
     lane = a_lane()
-    claim_, held = beside(
+    claim_, (deliveries, _) = beside(
         lambda: claim_due(lane_id=lane.pk, now=RESTORED, in_flight=0), lambda: begin(now=RESTORED)
     )
-    assert len(claim_.rows) == held.deliveries == 3
+    assert len(claim_.rows) == deliveries == 3
     assert set(Delivery.objects.values_list("state", "lease_token")) == {("held", None)}
 
 
