@@ -225,8 +225,8 @@ def claim(model: type[U], *, now: datetime) -> U | None:
             row.trouble = row.trouble or KILLED
             row.end("unusable", now)
             continue
-        taken = lease(now, LEASE)
-        row.lease_token, row.lease_until, row.failures = taken.token, taken.until, row.failures + 1
+        row.lease_token, row.lease_until = lease(now, LEASE)
+        row.failures += 1
         row.save(update_fields=["lease_token", "lease_until", "failures"])
         return row
     return None

@@ -3,7 +3,6 @@
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -18,14 +17,9 @@ def handed_on(now: datetime) -> dict[str, Any]:
     return {"lease_token": None, "lease_until": now}
 
 
-@dataclass(frozen=True, slots=True)
-class Lease:
-    token: uuid.UUID
-    until: datetime
-
-
-def lease(now: datetime, length: timedelta) -> Lease:
-    return Lease(token=uuid.uuid4(), until=now + length)
+def lease(now: datetime, length: timedelta) -> tuple[uuid.UUID, datetime]:
+    """Return a new token, and the lease's end."""
+    return uuid.uuid4(), now + length
 
 
 def unleased(now: datetime) -> Q:

@@ -188,13 +188,13 @@ def _head_of(lane: Lane, now: datetime) -> list[_Due]:
 
 def _lease_wanted(lane: Lane, pks: Sequence[int], now: datetime) -> list[ClaimedDelivery]:
     """Lease the rows, then check recipients and issues again and cancel or hold what must not go out."""
-    ours = lease(now, DELIVERY_LEASE)
-    rows = read_claimed(lane, pks, token=ours.token, now=now)
+    token, leased_until = lease(now, DELIVERY_LEASE)
+    rows = read_claimed(lane, pks, token=token, now=now)
     # The lane's lock excludes other claims.
     taken = Delivery.objects.waiting().filter(pk__any_of=frozenset(pks), due_at__lte=now)
-    changes = {"lease_token": ours.token, "lease_until": ours.until, "begun_at": Coalesce(F("begun_at"), now)}
+    changes = {"lease_token": token, "lease_until": leased_until, "begun_at": Coalesce(F("begun_at"), now)}
     if taken.update(state=Delivery.State.SENDING, **changes) != len(rows):
-        mine = Delivery.objects.filter(pk__any_of=frozenset(pks), lease_token=ours.token)
+        mine = Delivery.objects.filter(pk__any_of=frozenset(pks), lease_token=token)
         got = set(mine.values_list("pk", flat=True))
         rows = [row for row in rows if row.pk in got]
     cores = frozenset(row.destination.core for row in rows)
@@ -211,7 +211,7 @@ def _lease_wanted(lane: Lane, pks: Sequence[int], now: datetime) -> list[Claimed
             stopped[pk] = DROPPED if dropped else Delivery.HeldFor.PAUSE.value
     if is_edited:
         # Perhaps since the rows were read. With the lease a version stays.
-        mine = Delivery.objects.filter(pk__any_of=frozenset(pks), lease_token=ours.token)
+        mine = Delivery.objects.filter(pk__any_of=frozenset(pks), lease_token=token)
         versions = dict(mine.values_list("pk", "version"))
         rows = [row._replace(version=versions[row.pk]) for row in rows]
     wanted: list[ClaimedDelivery] = []
@@ -233,7 +233,7 @@ def _lease_wanted(lane: Lane, pks: Sequence[int], now: datetime) -> list[Claimed
         else:
             wanted.append(row)
     for (state, held_for, words, begun_at), ended in unwanted.items():
-        mine = Delivery.objects.filter(pk__in=ended, lease_token=ours.token)
+        mine = Delivery.objects.filter(pk__in=ended, lease_token=token)
         mine.update(state=state, held_for=held_for, last_error=words, begun_at=begun_at, **RELEASED)
     return wanted
 

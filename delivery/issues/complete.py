@@ -196,12 +196,10 @@ def _sealed(assignable_ids: Sequence[int], now: datetime) -> list[Sealed]:
     for assignable in assignables:
         assignable.subscribable = locked[assignable.subscribable_id]
     complete = complete_among(assignables, now)
-    ours = lease(now, SEALED_FOR)
+    token, until = lease(now, SEALED_FOR)
     for assignable in complete:
-        assignable.seal_token, assignable.seal_until = ours.token, ours.until
-    Assignable.objects.filter(pk__in=[row.pk for row in complete]).update(
-        seal_token=ours.token, seal_until=ours.until
-    )
+        assignable.seal_token, assignable.seal_until = token, until
+    Assignable.objects.filter(pk__in=[row.pk for row in complete]).update(seal_token=token, seal_until=until)
     assignments = assignments_of(complete)
     letter_settings = letter_settings_of([row.subscribable for row in complete])
     return [(row, assignments[row.pk], letter_settings[row.subscribable_id]) for row in complete]

@@ -158,8 +158,7 @@ def import_file(row: IssueImport, path: Path, *, told: Callable[[int, int], obje
     Raises Refused. `told` gets the numbers of done and of all issues.
     """
     with store.opened(row, path, now=utcnow()) as found:
-        taken = lease(utcnow(), LEASE)
-        row.lease_token, row.lease_until = taken.token, taken.until
+        row.lease_token, row.lease_until = lease(utcnow(), LEASE)
         row.save()
         if _begin(row, found):
             _take(row, found, TimeBudget(None), told)

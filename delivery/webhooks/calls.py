@@ -84,16 +84,13 @@ def claim_calls(*, now: datetime, busy: Mapping[int, int]) -> list[WebhookJob]:
             continue
         rows = _due(now).filter(webhook=webhook).order_by("due_at", "pk")
         calls = list(rows.select_for_update(skip_locked=True)[:most])
-        ours = lease(now, CALL_LEASE)
+        token, until = lease(now, CALL_LEASE)
         WebhookCall.objects.filter(pk__in=[call.pk for call in calls]).update(
-            state=WebhookCall.State.SENDING,
-            lease_token=ours.token,
-            lease_until=ours.until,
-            attempts=F("attempts") + 1,
+            state=WebhookCall.State.SENDING, lease_token=token, lease_until=until, attempts=F("attempts") + 1
         )
         for call in calls:
             call.attempts += 1
-            jobs.append(job_of(call, webhook, ours.token, now))
+            jobs.append(job_of(call, webhook, token, now))
     return jobs
 
 

@@ -328,13 +328,13 @@ def rotate_secret(*, webhook: Webhook, now: datetime) -> str:
 
 def send_test_call(*, webhook: Webhook, now: datetime) -> WebhookResponse:
     """Call once, even if paused."""
-    ours = lease(now, CALL_LEASE)
+    token, until = lease(now, CALL_LEASE)
     body = body_of(TEST, now, {"message": WHAT_A_TEST_SAYS, "webhook": webhook.name})
     call = call_of(webhook.pk, fresh_id(), TEST, body, now=now)
     call.state, call.attempts = WebhookCall.State.SENDING, 1
-    call.lease_token, call.lease_until = ours.token, ours.until
+    call.lease_token, call.lease_until = token, until
     call.save()
-    job = job_of(call, webhook, ours.token, now)
+    job = job_of(call, webhook, token, now)
     answer = post_call(job, at=now)
     record_response(job=job, answer=answer, now=now)
     return answer

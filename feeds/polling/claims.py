@@ -42,8 +42,7 @@ def claim_feed(feeds: FeedQuerySet, now: datetime) -> Feed | None:
         feed = feeds.select_for_update(of=("self",), skip_locked=True).first()
         if feed is None:
             return None
-        ours = lease(now, FEED_LEASE)
-        feed.lease_token, feed.lease_until = ours.token, ours.until
+        feed.lease_token, feed.lease_until = lease(now, FEED_LEASE)
         feed.save(update_fields=["lease_token", "lease_until"])
     return feed
 

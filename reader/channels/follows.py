@@ -1,5 +1,4 @@
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.conf import settings
@@ -45,19 +44,18 @@ def may_look(reader: Reader) -> bool:
     return count_within((LOOKS, str(reader.pk)))
 
 
-@dataclass(frozen=True, slots=True)
-class Followed:
-    follow: Follow
-    is_new: bool
-
-
-def follow_address(*, channel: Channel, url: str, clock: Callable[[], datetime] = utcnow) -> Followed:
+def follow_address(
+    *, channel: Channel, url: str, clock: Callable[[], datetime] = utcnow
+) -> tuple[Follow, bool]:
     """Follow the feed at an address, or the best of that page (network).
 
-    Raises Refused and ValidationError.
+    Returns whether it is new, too. Raises Refused and ValidationError.
     """
     refuse_more_in(channel)
-    feed = shared_feed_at(url) or _found(url, clock)
+    feed = shared_feed_at(url)
+    if feed is None:
+        best = _best(url, clock)
+        feed = shared_feed_at(best.url) or _added_as_found(best, clock)
     return follow_feed(channel=channel, feed=feed, clock=clock)
 
 
@@ -68,7 +66,7 @@ def follow_unseen(
     name: str = "",
     wait: timedelta = timedelta(0),
     clock: Callable[[], datetime] = utcnow,
-) -> Followed:
+) -> tuple[Follow, bool]:
     """Follow exactly this address without network. A poll after `wait` shows whether it is a feed.
 
     Raises Refused and ValidationError.
@@ -76,7 +74,7 @@ def follow_unseen(
     feed = shared_feed_at(url)
     known = Follow.objects.filter(channel=channel, feed=feed).first() if feed else None
     if known is not None:
-        return Followed(known, is_new=False)
+        return known, False
     refuse_more_in(channel)
     feed = feed or _added(url, "", clock(), wait)
     return follow_feed(channel=channel, feed=feed, name="" if name == feed.title else name, clock=clock)
@@ -89,7 +87,7 @@ def shared_feed_at(url: str) -> Feed | None:
 
 def follow_feed(
     *, channel: Channel, feed: Feed, name: str = "", clock: Callable[[], datetime] = utcnow
-) -> Followed:
+) -> tuple[Follow, bool]:
     """Follow a feed, and add its current posts at their dates."""
     for turn in range(TRIES):
         reading = kept_reading(feed.pk)
@@ -108,7 +106,7 @@ def follow_feed(
 @transaction.atomic
 def _follow(
     channel: Channel, feed_id: int, name: str, reading: Reading | None, now: datetime, *, is_last: bool
-) -> Followed | None:
+) -> tuple[Follow, bool] | None:
     """Return None if the feed was polled meanwhile."""
     lock_placing()
     now = arrival(now)
@@ -133,7 +131,7 @@ def _follow(
         want_icon(feed, now=now)
         if reading is not None:
             _backfill(there, feed, reading, now)
-    return Followed(follow, is_new)
+    return follow, is_new
 
 
 def unfollow(*, channel: Channel, feed: Feed, now: datetime) -> bool:
@@ -201,11 +199,10 @@ def _readdressed(reader: Reader, feed: Feed, url: str, now: datetime) -> Feed | 
     return alter_feed(feed=feed, url=url, status=Feed.Status.ACTIVE)
 
 
-def rename_follow(*, follow: Follow, name: str) -> Follow:
+def rename_follow(*, follow: Follow, name: str) -> None:
     name = one_line(name)[:LONGEST_FOLLOW_NAME].strip()
     follow.name = "" if name == follow.feed.title else name
     follow.save(update_fields=["name"])
-    return follow
 
 
 def dissolve_channel(*, channel: Channel, into: Channel, now: datetime) -> None:
@@ -257,11 +254,6 @@ def refuse_more_in(channel: Channel) -> None:
             most,
         )
         raise TranslatedRefusal(words % {"most": f"{most:,}"}, "url")
-
-
-def _found(url: str, clock: Callable[[], datetime]) -> Feed:
-    best = _best(url, clock)
-    return shared_feed_at(best.url) or _added_as_found(best, clock)
 
 
 def _best(url: str, clock: Callable[[], datetime]) -> Candidate:

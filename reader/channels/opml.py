@@ -158,10 +158,9 @@ def follow_listed(
     Calls `told` after each. Lines that do not fit into `left` are for `work_off_lists`.
     """
     left = left or TimeBudget(None)
-    taken = lease(clock(), OPML_LEASE)
-    ours = FollowList.objects.filter(pk=kept.pk, ended_at=None, lease_token=taken.token)
-    leased = {"lease_token": taken.token, "lease_until": taken.until}
-    if not waiting_lists(clock()).filter(pk=kept.pk).update(**leased):
+    token, until = lease(clock(), OPML_LEASE)
+    ours = FollowList.objects.filter(pk=kept.pk, ended_at=None, lease_token=token)
+    if not waiting_lists(clock()).filter(pk=kept.pk).update(lease_token=token, lease_until=until):
         return 0
     done = 0
     for line in FollowLine.objects.filter(follow_list=kept, outcome=Outcome.WAITING).order_by("pk"):
@@ -280,7 +279,7 @@ def _followed(
         if not is_address(line.url):
             return Outcome.REFUSED, NO_ADDRESS
         channel = _channel_named(reader, line.channel)
-        followed = follow_unseen(channel=channel, url=line.url, name=line.name, wait=wait, clock=clock)
+        _, is_new = follow_unseen(channel=channel, url=line.url, name=line.name, wait=wait, clock=clock)
     except (Refused, NoSuchChannel) as error:
         return Outcome.REFUSED, str(error)
     except ValidationError as error:
@@ -288,4 +287,4 @@ def _followed(
     except Exception:
         log.exception("could not follow a feed of an imported list", extra={"list": line.follow_list_id})
         return Outcome.REFUSED, OUR_FAULT
-    return Outcome.FOLLOWED if followed.is_new else Outcome.KNOWN, ""
+    return Outcome.FOLLOWED if is_new else Outcome.KNOWN, ""

@@ -97,8 +97,8 @@ def follow_taken(
     name = one_line(without_secrets(name))[:LONGEST_FOLLOW_NAME].strip()
     unread = Unread.objects.filter(channel=channel, place__feed=feed)
     had = list(unread.values_list("pk", flat=True))
-    followed = follow_feed(channel=channel, feed=feed, name="" if name == feed.title else name, clock=clock)
-    if followed.is_new and read_until is not None:
+    _, is_new = follow_feed(channel=channel, feed=feed, name="" if name == feed.title else name, clock=clock)
+    if is_new and read_until is not None:
         # Posts of its document that the other program had forgotten.
         unread.filter(at__lte=read_until).exclude(pk__in=had).delete()
     Feed.objects.filter(pk=feed.pk, status=Feed.Status.PAUSED, last_polled_at=None, for_letters=False).update(

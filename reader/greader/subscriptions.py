@@ -68,7 +68,7 @@ def quick_add(call: AppCall) -> Shown:
     url = _address_of(call, call.given.needed("quickadd").removeprefix("feed/"))
     try:
         channel = default_channel(call.reader)
-        feed = follow_address(channel=channel, url=url, clock=lambda: call.now).follow.feed
+        feed = follow_address(channel=channel, url=url, clock=lambda: call.now)[0].feed
     except Refused as error:
         return {"numResults": 0, "query": url, "error": str(error)}
     except ValidationError as error:
@@ -101,7 +101,7 @@ def _subscribe(call: AppCall, feed: str) -> None:
     _count_look(call)
     label = call.label("a")
     channel = channel_named(call.reader, label) if label else default_channel(call.reader)
-    follow = follow_address(channel=channel, url=_address_of(call, feed), clock=lambda: call.now).follow
+    follow, _ = follow_address(channel=channel, url=_address_of(call, feed), clock=lambda: call.now)
     if name := call.given.one("t"):
         rename_follow(follow=follow, name=name)
 

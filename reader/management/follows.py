@@ -96,8 +96,8 @@ class Follow(FeedletterCommand):
     def run(self, **options: Any) -> Result:
         channel = wanted_channel(readers.find(options["name"]), options["channel"])
         with self.progress("looking for feeds"):
-            followed = follow_address(channel=channel, url=options["url"])
-        return follow_row(followed.follow)
+            follow, _ = follow_address(channel=channel, url=options["url"])
+        return follow_row(follow)
 
 
 class Unfollow(FeedletterCommand):

@@ -54,9 +54,9 @@ def check_due(*, clock: Callable[[], datetime] = utcnow, budget: timedelta | Non
 def claimed_mentions(now: datetime) -> list[Mention]:
     due = Mention.objects.due(now).order_by("due_at", "pk")
     rows = list(due.select_for_update(skip_locked=True)[:LOOKS_AT_ONCE])
-    held = lease(now, LOOK_LEASE)
+    token, until = lease(now, LOOK_LEASE)
     for row in rows:
-        row.lease_token, row.lease_until = held.token, held.until
+        row.lease_token, row.lease_until = token, until
         row.attempts += 1
         row.save(update_fields=["lease_token", "lease_until", "attempts"])
     return rows

@@ -97,9 +97,9 @@ def claimed_jobs(now: datetime) -> list[Job]:
     rows: dict[int, Composition] = {}
     for row in due.filter(reader__in=free).select_for_update(skip_locked=True)[:LOOKED_THROUGH]:
         rows.setdefault(row.reader_id, row)
-    held, chosen = lease(now, SEND_LEASE), list(rows.values())[:SENT_AT_ONCE]
+    chosen, (token, until) = list(rows.values())[:SENT_AT_ONCE], lease(now, SEND_LEASE)
     for row in chosen:
-        row.lease_token, row.lease_until = held.token, held.until
+        row.lease_token, row.lease_until = token, until
         if row.state == State.WAITING:
             row.attempts += 1
         elif row.state == State.SENDING:

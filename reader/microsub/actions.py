@@ -146,7 +146,8 @@ def mark_timeline(call: Call) -> Json:
     elif not call.given.many("entry"):
         raise invalid("The parameter entry is missing.")
     else:
-        updated = changes[method](timeline, _places(call))
+        numbers = map(number_in, call.given.many("entry"))
+        updated = changes[method](timeline, [number for number in numbers if number is not None])
     return {"result": "ok", "updated": updated}
 
 
@@ -168,7 +169,7 @@ def change_follow(call: Call) -> Json:
         return _feed(move_follow(follow=follow, to=channel, now=call.now))
     if method:
         raise invalid(f"Following has no method {method[:50]}.")
-    return _feed(follow_address(channel=channel, url=url, clock=lambda: call.now).follow)
+    return _feed(follow_address(channel=channel, url=url, clock=lambda: call.now)[0])
 
 
 def end_follow(call: Call) -> Json:
@@ -259,11 +260,6 @@ def _mark_from(timeline: Timeline, last: str) -> int:
     if place is None:
         raise invalid("last_read_entry isn’t a post in this channel.")
     return marks.mark_read_from(timeline, place)
-
-
-def _places(call: Call) -> list[int]:
-    numbers = map(number_in, call.given.many("entry"))
-    return [number for number in numbers if number is not None]
 
 
 def _cursor(call: Call, name: str) -> Key | None:

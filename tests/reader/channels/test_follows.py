@@ -183,7 +183,7 @@ class TestWhatAFeedHoldsAlready:
                 known.read(10 * asked)
             return at(10 * asked)
 
-        assert follow_feed(channel=home, feed=known.feed, clock=clock).is_new
+        assert follow_feed(channel=home, feed=known.feed, clock=clock)[1]
         place_due(clock=lambda: at(200))
         names = set(TimelineEntry.objects.filter(channel=home).values_list("entry__item__guid", flat=True))
         assert names == ({"new 1", "b", "a"} if times == 1 else {"new 3"})

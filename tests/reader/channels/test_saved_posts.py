@@ -39,7 +39,7 @@ def starred(reader: Reader) -> list[str]:
 @pytest.fixture
 def river(home: Channel) -> Feed:
     """Return a followed feed with an unread post."""
-    feed = follow_unseen(channel=home, url=RIVER, name="River").follow.feed
+    feed = follow_unseen(channel=home, url=RIVER, name="River")[0].feed
     link = "https://blog.example.org/river/5/"
     post = Post(guid=link, title="Post 5", link=link, content="<p>Words.</p>")
     take_posts(reader=home.reader, channel=home, feed=feed, posts=[OldPost(post, NOW, False)], now=NOW)
@@ -80,7 +80,7 @@ def test_a_star_moves_to_the_post_of_a_feed_that_is_read_later(ada: Reader, home
     taken(ada, FEEDBIN.read_bytes())
     star = Star.objects.get(entry__jf2__name="Post 5")
     alone = Entry.objects.get(pk=star.entry_id)
-    feed = follow_unseen(channel=home, url=RIVER, name="River").follow.feed
+    feed = follow_unseen(channel=home, url=RIVER, name="River")[0].feed
     values = {"link_hash": alone.link_hash, "jf2": alone.jf2, "hash": "x", "seen_at": NOW, "due_at": NOW}
     entry = Entry.objects.create(feed=feed, sort_at=NOW, **values)
     assert place_entry(entry_id=entry.pk, clock=lambda: LATER)
