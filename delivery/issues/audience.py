@@ -13,7 +13,7 @@ from common.ports.panels import CannotAct
 from delivery.models import Broadcast, Delivery, Issue
 from delivery.rules.audience import Audience, UnknownAudience, audience_sentence, is_for_some, listed_names
 from subscriptions.models import Subscribable, SubscriberTag, Subscription
-from subscriptions.rules.tags import Segment, segment_of, tag_key, tidy_tags
+from subscriptions.rules.tags import check_segment, tag_key, tidy_tags
 from subscriptions.subscribers.tags import subscribers_in
 
 
@@ -55,11 +55,11 @@ def subscribers_of(letter: Issue | Broadcast, *, lock: bool = False) -> "QuerySe
         raise WaitsForPerson(
             f"The recipients include {' and '.join(gone)}, which no longer exists. Choose recipients again."
         )
-    segment = Segment(
-        any_of=frozenset(keys[pk] for pk in audience.any_of),
-        none_of=frozenset(keys[pk] for pk in audience.none_of),
-    )
-    rows = subscribers_in(segment, newsletters=[letter.subscribable_id, *sorted(others)]).reachable()
+    rows = subscribers_in(
+        [letter.subscribable_id, *sorted(others)],
+        any_of=[keys[pk] for pk in audience.any_of],
+        none_of=[keys[pk] for pk in audience.none_of],
+    ).reachable()
     if not got:
         return rows
     earlier = Q(issue__version=0) | Q(version__lt=F("issue__version"))
@@ -132,7 +132,7 @@ def chosen_audience(
 ) -> Audience:
     """Return the audience for names that people typed. Raises Refused with the field."""
     any_of, none_of, others = tidy_tags(any_of), tidy_tags(none_of), list(others)
-    segment_of(any_of=any_of, none_of=none_of)
+    check_segment(any_of=any_of, none_of=none_of)
     rows = {row.name: row for row in Subscribable.objects.filter(name__in=others, channel="email")}
     for name in others:
         if name not in rows:
@@ -158,7 +158,7 @@ def altered_audience(
     given = {name: list(names) for name, names in wanted.items() if names is not None}
     chosen, kept = chosen_audience(letter.subscribable, **given), audience_of(letter)
     parts = {name: getattr(chosen if name in given else kept, name) for name in wanted}
-    segment_of(any_of=parts["any_of"].values(), none_of=parts["none_of"].values())
+    check_segment(any_of=parts["any_of"].values(), none_of=parts["none_of"].values())
     return replace(kept, **parts)
 
 

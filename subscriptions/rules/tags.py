@@ -1,7 +1,6 @@
 import csv
 import json
-from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable
 
 from common.refused import Refused
 from common.text import one_line
@@ -56,31 +55,10 @@ def tags_of_cell(text: str) -> tuple[str, ...]:
     return tidy_tags(name for name in names if name.strip())
 
 
-@dataclass(frozen=True, slots=True)
-class Segment:
-    """An empty segment is everybody."""
-
-    any_of: frozenset[str] = frozenset()
-    all_of: frozenset[str] = frozenset()
-    none_of: frozenset[str] = frozenset()
-
-    def __bool__(self) -> bool:
-        return bool(self.any_of or self.all_of or self.none_of)
-
-    def holds(self, tags: Collection[str]) -> bool:
-        own = {tag_key(tag) for tag in tags}
-        has_any = not self.any_of or bool(self.any_of & own)
-        return has_any and self.all_of <= own and not self.none_of & own
-
-
-def segment_of(
-    *, any_of: Iterable[str] = (), all_of: Iterable[str] = (), none_of: Iterable[str] = ()
-) -> Segment:
+def check_segment(*, any_of: Iterable[str] = (), none_of: Iterable[str] = ()) -> None:
     """Raises BadTag, also if nobody can match."""
-    parts = [frozenset(map(tag_key, tidy_tags(names))) for names in (any_of, all_of, none_of)]
-    segment = Segment(*parts)
-    if sum(map(len, parts)) > MOST_IN_SEGMENT:
+    wanted, unwanted = (set(map(tag_key, tidy_tags(names))) for names in (any_of, none_of))
+    if len(wanted) + len(unwanted) > MOST_IN_SEGMENT:
         raise BadTag(f"Choose at most {MOST_IN_SEGMENT} tags.")
-    if segment.all_of & segment.none_of or (segment.any_of and segment.any_of <= segment.none_of):
+    if wanted and wanted <= unwanted:
         raise BadTag("The same tag is on both sides. Remove it from one.")
-    return segment

@@ -7,22 +7,20 @@ from django.db.models import Exists, OuterRef, Prefetch
 from common.db.bulk import batched, insert_rows
 from subscriptions.models import Destination, SubscriberTag, Subscription, Tagging
 from subscriptions.models.subscription import SubscriptionQuerySet
-from subscriptions.rules.tags import MOST_TAGS, BadTag, Segment, tag_key, tidy_tag, tidy_tags
+from subscriptions.rules.tags import MOST_TAGS, BadTag, tag_key, tidy_tag, tidy_tags
 from subscriptions.subscribers.notices import tell_changed
 
 PEOPLE_AT_ONCE = 5000
 
 
-def subscribers_in(segment: Segment, *, newsletters: Collection[int]) -> SubscriptionQuerySet:
-    """Includes disabled addresses: to send, add `.reachable()`."""
+def subscribers_in(
+    newsletters: Collection[int], *, any_of: Collection[str] = (), none_of: Collection[str] = ()
+) -> SubscriptionQuerySet:
+    """Return subscriptions by tag keys. Includes disabled addresses: to send, add `.reachable()`."""
     rows = Subscription.objects.confirmed().filter(subscribable__in=newsletters)
-    if segment.any_of:
-        rows = rows.filter(_have(segment.any_of))
-    for key in sorted(segment.all_of):
-        rows = rows.filter(_have({key}))
-    if segment.none_of:
-        rows = rows.filter(~_have(segment.none_of))
-    return rows
+    if any_of:
+        rows = rows.filter(_have(any_of))
+    return rows.filter(~_have(none_of)) if none_of else rows
 
 
 def _have(keys: Collection[str]) -> Exists:
