@@ -291,8 +291,7 @@ class DestinationAdmin(ListPages, LargeList):
 
     def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Any:
         # Links may lead to erased ones.
-        destination = Destination.objects.filter(pk=object_id).first() if object_id.isdecimal() else None
-        return destination
+        return Destination.objects.filter(pk=object_id).first() if object_id.isdecimal() else None
 
     def get_search_results(
         self, request: HttpRequest, queryset: "QuerySet[Any]", search_term: str
