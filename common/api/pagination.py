@@ -10,10 +10,9 @@ from rest_framework.response import Response
 from rest_framework.utils.urls import replace_query_param
 
 from common.api.bodies import Parameters
-from common.api.fields import Choice, Flag, Moment, Pattern, StrictInteger, Text
+from common.api.fields import Choice, Flag, Moment, Pattern, StrictInteger
 
 USUAL, MOST = 100, 1000
-LONGEST_SEARCH = 200
 CURSOR = r"^[ab][0-9]{1,18}$"
 
 
@@ -37,10 +36,6 @@ class ListParameters(Parameters):
     count = Flag(
         default=False, required=False, help_text="Also say how many there are in all. Slow for very many."
     )
-
-
-def search_field(told: str) -> Text:
-    return Text(min_length=1, max_length=LONGEST_SEARCH, required=False, help_text=told)
 
 
 class ByKey(CursorPagination):

@@ -18,14 +18,10 @@ PictureChoice = str | CleanPicture | bool | None
 USUAL_COLOUR = "#64748b"
 
 
-@dataclass(frozen=True, slots=True)
-class Served:
-    media_type: str
-    data: bytes
-
-
-# Names are hashes, so entries never change.
-_served: TtlCache[Served] = TtlCache(room=16_000_000, seconds=3600, size=lambda picture: len(picture.data))
+# Types and data. Names are hashes, so entries never change.
+_served: TtlCache[tuple[str, bytes]] = TtlCache(
+    room=16_000_000, seconds=3600, size=lambda picture: len(picture[1])
+)
 
 
 def kept_picture(choice: PictureChoice) -> str | None:
@@ -49,20 +45,16 @@ def picture_url(name: str | None) -> str:
     return f"{settings.SITE_URL}/pictures/{name}" if name else ""
 
 
-def served_picture(name: str) -> Served:
-    """Raises LookupError."""
+def served_picture(name: str) -> tuple[str, bytes]:
+    """Return media type and data. Raises LookupError."""
 
-    def read() -> Served:
+    def read() -> tuple[str, bytes]:
         row = Picture.objects.filter(name=name).values_list("media_type", "data").first()
         if row is None:
             raise LookupError(name)
-        return Served(row[0], bytes(row[1]))
+        return row[0], bytes(row[1])
 
     return _served.get(name, read)
-
-
-def forget_pictures() -> None:
-    _served.clear()
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ its letters.
 
 import logging
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from django.db import transaction
@@ -298,10 +298,6 @@ def begin_with(*, subscribable: Subscribable, count: int, now: datetime) -> int:
     return added
 
 
-def exclude_items(*, item_ids: Iterable[int], now: datetime, reason: str = EXCLUDED_BY_HAND) -> int:
-    return sum(exclude(item_id=pk, reason=reason) for pk in item_ids)
-
-
 def exclude(*, item_id: int, reason: str) -> bool:
     """Return False if it is too late."""
     with transaction.atomic():
@@ -403,7 +399,7 @@ def drop_subscribable(*, subscribable: Subscribable, force: bool, now: datetime)
     return f"{title} was deleted, with {readers}." if count else f"{title} was deleted."
 
 
-def clear_unneeded(*, item_ids: list[int]) -> int:
+def clear_unneeded(*, item_ids: list[int]) -> None:
     """Clear items without open collections, locked by pk, in the caller's transaction."""
     locked = (
         Item.objects.filter(pk__in=item_ids, state=Item.State.ASSIGNED).order_by("pk").select_for_update()
@@ -412,7 +408,7 @@ def clear_unneeded(*, item_ids: list[int]) -> int:
     # A new statement sees other commits made while we waited for the locks.
     needed = Exists(Assignment.objects.filter(item=OuterRef("pk")))
     done = Item.objects.filter(~needed, pk__in=pks, state=Item.State.ASSIGNED)
-    return done.update(state=Item.State.CLEARED, entry=None, content_hash="", set_aside_at=None)
+    done.update(state=Item.State.CLEARED, entry=None, content_hash="", set_aside_at=None)
 
 
 def dropping_feeds() -> FeedQuerySet:

@@ -127,9 +127,6 @@ def is_received(subscription: Subscription) -> bool:
 
 
 @transaction.atomic
-def leave_all(*, destination: Destination, now: datetime) -> int:
-    """Return the number of subscriptions."""
-    rows = list(not_left(destination))
-    for subscription in rows:
+def leave_all(*, destination: Destination, now: datetime) -> None:
+    for subscription in list(not_left(destination)):
         leave(subscription=subscription, now=now, by_reader=True)
-    return len(rows)

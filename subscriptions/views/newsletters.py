@@ -40,13 +40,13 @@ MOST_CHOSEN = ON_A_PAGE
 @require_safe
 def picture(request: HttpRequest, name: str) -> HttpResponse:
     try:
-        served = served_picture(name)
+        media_type, data = served_picture(name)
     except LookupError:
         raise Http404 from None
     etag = quote_etag(name.partition(".")[0])
     response = get_conditional_response(request, etag, None)
     if response is None:
-        response = HttpResponse(served.data, content_type=served.media_type)
+        response = HttpResponse(data, content_type=media_type)
     response.headers["ETag"] = etag
     for header, value in HEADERS.items():
         response.headers[header] = value

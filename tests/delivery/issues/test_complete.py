@@ -7,7 +7,7 @@ import pytest
 from delivery.issues.complete import complete_due
 from delivery.models import Delivery, Issue
 from feeds.models import Feed, Item
-from subscriptions.collections.assign import exclude_items
+from subscriptions.collections.assign import EXCLUDED_BY_HAND, exclude
 from subscriptions.models import Assignable, Assignment
 from subscriptions.newsletters.define import alter_subscribable
 from tests.delivery.collecting import DAY, HOUR, MIDNIGHT, a_newsletter, collect, item_states, open_collection
@@ -55,7 +55,7 @@ def test_a_period_is_not_issued_before_its_end() -> None:
 def test_nothing_new_is_nothing_sent() -> None:
     subscribable = a_newsletter()
     items = collect(subscribable)
-    assert exclude_items(item_ids=[items[0].pk], now=NOW) == 1
+    assert exclude(item_id=items[0].pk, reason=EXCLUDED_BY_HAND)
     for hours in range(0, 72, 6):
         assert complete(MIDNIGHT + hours * HOUR) == 0
     assert Issue.objects.count() == 0

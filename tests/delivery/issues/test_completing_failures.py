@@ -23,7 +23,7 @@ from delivery.issues.publish import queue_for_all
 from delivery.models import Delivery, Issue
 from delivery.rendering.errors import Rendered
 from feeds.models import Item
-from subscriptions.collections.assign import exclude_items
+from subscriptions.collections.assign import EXCLUDED_BY_HAND, exclude
 from subscriptions.models import Assignable, Assignment, Subscribable
 from tests.delivery.collecting import HOUR, MIDNIGHT, a_newsletter, collect, item_states, open_collection
 from tests.factories import NOW, AssignmentFactory, FinalItemFactory, IssueFactory
@@ -116,7 +116,7 @@ def test_between_seal_and_store_nothing_can_be_taken_out() -> None:
     items = collect(subscribable, 2)
     collection, token = sealed(subscribable)
     contents = collected(collection)
-    assert exclude_items(item_ids=[items[0].pk], now=MIDNIGHT) == 0
+    assert not exclude(item_id=items[0].pk, reason=EXCLUDED_BY_HAND)
     issue = stored(token, contents)
     assert issue.issue_items.count() == 2
     assert item_states(items) == {"cleared"}

@@ -9,7 +9,7 @@ from feeds.adding.add import alter_feed
 from feeds.items.held import exclude_held, hold_all, include_item, release
 from feeds.models import Feed, Item
 from feeds.rules.finality import FLOOD
-from subscriptions.collections.assign import assign_final, exclude_items
+from subscriptions.collections.assign import EXCLUDED_BY_HAND, assign_final, exclude
 from tests.factories import FeedFactory, ItemFactory, SubscribableFactory
 from tests.feeds.watched import Blog, at, post
 from tests.races import beside
@@ -92,10 +92,10 @@ def test_one_of_them_may_be_decided_on_alone(flooded: Blog) -> None:
 
 def test_the_feed_is_no_longer_held_once_the_last_post_was_excluded_by_hand(flooded: Blog) -> None:
     keys = list(Item.objects.held().values_list("pk", flat=True))
-    assert exclude_items(item_ids=keys[:-1], now=at(20)) == 11
+    assert all(exclude(item_id=key, reason=EXCLUDED_BY_HAND) for key in keys[:-1])
     flooded.feed.refresh_from_db()
     assert flooded.feed.health == "held"
-    exclude_items(item_ids=keys[-1:], now=at(20))
+    exclude(item_id=keys[-1], reason=EXCLUDED_BY_HAND)
     flooded.feed.refresh_from_db()
     assert flooded.feed.health == "active"
     assert not Item.objects.filter(held_at__isnull=False).exists()

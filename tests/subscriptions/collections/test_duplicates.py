@@ -8,7 +8,7 @@ from feeds.items.history import standing
 from feeds.models import Feed, Item
 from feeds.parsing.identity import link_hash
 from feeds.rules.reposts import REPOST
-from subscriptions.collections.assign import assign_item, exclude_items
+from subscriptions.collections.assign import EXCLUDED_BY_HAND, assign_item, exclude
 from subscriptions.models import Assignment, SeenLink, Subscribable
 from tests.factories import (
     NOW,
@@ -117,7 +117,7 @@ def test_a_post_that_was_excluded_by_hand_leaves_its_place_to_a_later_copy(
 ) -> None:
     first = final(feeds[0])
     taken(first)
-    assert exclude_items(item_ids=[first.pk], now=NOW) == 1
+    assert exclude(item_id=first.pk, reason=EXCLUDED_BY_HAND)
     assert not SeenLink.objects.exists()
     assert taken(final(feeds[1])) == {letter}
 
@@ -129,7 +129,7 @@ def test_a_post_that_one_newsletter_has_sent_is_not_sent_there_again_when_it_is_
     first = final(feeds[0])
     taken(first)
     letter.assignables.all().delete()  # Sent here; in the other newsletter it is still being collected.
-    exclude_items(item_ids=[first.pk], now=NOW)
+    exclude(item_id=first.pk, reason=EXCLUDED_BY_HAND)
     assert taken(final(feeds[1])) == {weekly}
 
 

@@ -9,7 +9,7 @@ from django.test.utils import CaptureQueriesContext
 
 from common.pictures.codec import clean_picture
 from common.pictures.picture import CleanPicture
-from subscriptions.branding.brands import forget_pictures, kept_picture
+from subscriptions.branding.brands import _served, kept_picture
 from subscriptions.models import Picture
 from tests.pictures import drawn, octets_of
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture(autouse=True)
 def nothing_kept() -> None:
-    forget_pictures()
+    _served.clear()
 
 
 @pytest.fixture
