@@ -1,10 +1,9 @@
-from dataclasses import asdict
-
 from django.core.exceptions import ValidationError
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from chat.models import GuildFeed
+from common.patterns import MATCHES
 from common.refused import Refused
 from subscriptions.collections.post_rules import change_rules
 from subscriptions.models import PostRule
@@ -14,7 +13,7 @@ from subscriptions.rules.filter_words import (
     InvalidWords,
     read_words,
     word_of,
-    word_test,
+    word_pattern,
 )
 
 ACTIONS = {"keep": PostRule.Action.KEEP, "drop": PostRule.Action.DROP}
@@ -33,10 +32,10 @@ def set_words(one: GuildFeed, *, keep: str, drop: str) -> dict[str, list[str]]:
     wanted = {"keep": _read(keep), "drop": _read(drop)}
     if sum(map(len, wanted.values())) > MOST_WORDS:
         raise Refused(_reason("many"))
-    tests = [(ACTIONS[name], word_test(word)) for name, words in wanted.items() for word in words]
+    tests = [(ACTIONS[name], word_pattern(word)) for name, words in wanted.items() for word in words]
     rows = [
-        PostRule(subscribable=one.subscribable, position=place, action=action, **asdict(test))
-        for place, (action, test) in enumerate(tests)
+        PostRule(subscribable=one.subscribable, position=place, action=action, test=MATCHES, pattern=pattern)
+        for place, (action, pattern) in enumerate(tests)
     ]
     try:
         change_rules(subscribable=one.subscribable, saved=rows, gone=list(one.subscribable.post_rules.all()))

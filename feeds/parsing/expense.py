@@ -2,7 +2,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 
 from feeds.parsing.entry import ParseError
 
@@ -12,28 +11,15 @@ TOO_DEAR = (
     "Reading the feed takes more than {:g} seconds of the processor, which can be an attack. Ask its"
     " publisher for a shorter one."
 )
-
-
-@dataclass(frozen=True, slots=True)
-class CpuLimit:
-    seconds: float
-    clock: Callable[[], float]
-    began: float
-
-    def check(self) -> None:
-        """Raise ParseError when it is used up."""
-        if self.clock() - self.began > self.seconds:
-            raise ParseError(TOO_DEAR.format(self.seconds))
-
-
-_current: ContextVar[CpuLimit | None] = ContextVar("cpu_limit", default=None)
+# Seconds, the clock, and when it began.
+_current: ContextVar[tuple[float, Callable[[], float], float] | None] = ContextVar("cpu_limit", default=None)
 
 
 @contextmanager
 def cpu_limit(seconds: float | None = None, clock: Callable[[], float] | None = None) -> Iterator[None]:
     """Limit the CPU time of this thread."""
     clock = clock or time.thread_time
-    token = _current.set(CpuLimit(PROCESSOR_SECONDS if seconds is None else seconds, clock, clock()))
+    token = _current.set((PROCESSOR_SECONDS if seconds is None else seconds, clock, clock()))
     try:
         yield
     finally:
@@ -42,6 +28,7 @@ def cpu_limit(seconds: float | None = None, clock: Callable[[], float] | None = 
 
 def check_allowance() -> None:
     """Raise ParseError when it is used up."""
-    ours = _current.get()
-    if ours is not None:
-        ours.check()
+    if (limit := _current.get()) is not None:
+        seconds, clock, began = limit
+        if clock() - began > seconds:
+            raise ParseError(TOO_DEAR.format(seconds))

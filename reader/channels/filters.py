@@ -1,5 +1,4 @@
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -95,12 +94,6 @@ def _places(reader: Reader, channel: Channel | None, key: str) -> TimelineEntryQ
     return places.filter(channel=channel) if channel else places
 
 
-@dataclass(frozen=True, slots=True)
-class Previewed:
-    place: TimelineEntry
-    verdict: FilterVerdict
-
-
 def change_filters(
     *,
     channel: Channel,
@@ -128,10 +121,10 @@ def change_filters(
     return channel
 
 
-def preview_filters(channel: Channel, filters: Filters) -> list[Previewed]:
+def preview_filters(channel: Channel, filters: Filters) -> list[tuple[TimelineEntry, FilterVerdict]]:
     """Judge the newest posts, including filtered ones."""
     places = TimelineEntry.objects.filter(channel=channel, hidden__in=ASKED_ABOUT).select_related(
         "entry", "feed"
     )
     rows = places.select_related("channel").defer("entry__text").order_by("-at", "-pk")[:TRIED_ON]
-    return [Previewed(row, verdict(filters, row.entry)) for row in rows]
+    return [(row, verdict(filters, row.entry)) for row in rows]

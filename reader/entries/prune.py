@@ -8,7 +8,7 @@ from django.db.models import Exists, OuterRef, Q
 from common.passes import TimeBudget
 from feeds.models import Feed
 from reader.models import Channel, Composition, Entry, Follow, Mention, Star, TimelineEntry, Unread
-from reader.rules.retention import ages
+from reader.rules.retention import kept_since
 
 PRUNED_TOGETHER = 1_000
 UNWANTED_FOR = timedelta(days=1)
@@ -78,13 +78,13 @@ def drop_unwanted_feeds(*, now: datetime) -> int:
 def _old_places(now: datetime) -> Iterator[list[int]]:
     days = {"read_days": settings.READER_KEEP_READ_DAYS, "unread_days": settings.READER_KEEP_UNREAD_DAYS}
     for channel in list(Channel.objects.order_by("pk")):
-        limits = ages(now, keep_days=channel.keep_days, **days)
+        read_since, unread_since = kept_since(now, keep_days=channel.keep_days, **days)
         # Posts of a new follow have their own dates.
-        fresh = Follow.objects.filter(channel=channel, added_at__gte=limits.read)
+        fresh = Follow.objects.filter(channel=channel, added_at__gte=read_since)
         places = TimelineEntry.objects.filter(channel=channel, hidden__in=FORGETTABLE).exclude(
             feed__in=fresh.values_list("feed_id", flat=True)
         )
-        is_old = Q(at__lt=limits.read, unread=None, was_unread=False) | Q(at__lt=limits.unread)
+        is_old = Q(at__lt=read_since, unread=None, was_unread=False) | Q(at__lt=unread_since)
         starred = Star.objects.filter(reader=channel.reader_id, entry=OuterRef("entry"))
         old = places.filter(~Exists(starred), is_old).order_by().values_list("pk", flat=True)
         while pks := list(old[:PRUNED_TOGETHER]):

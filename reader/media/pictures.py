@@ -9,7 +9,6 @@ import time
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from binascii import Error
 from contextlib import suppress
-from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
@@ -72,13 +71,7 @@ class Busy(Exception):
     pass
 
 
-@dataclass(frozen=True, slots=True)
-class RemotePicture:
-    body: bytes
-    type: str
-
-
-def picture_at(url: str) -> RemotePicture | None:
+def picture_at(url: str) -> bytes | None:
     """Return None if it cannot be shown. Raises Busy."""
     key = key_of(url)
     if (kept := _kept(key)) is not None:
@@ -96,7 +89,7 @@ def picture_at(url: str) -> RemotePicture | None:
     return picture
 
 
-def _new_picture(url: str, key: str) -> RemotePicture | None:
+def _new_picture(url: str, key: str) -> bytes | None:
     """Fetch a picture, unless another request does. Raises Busy."""
     if not _in_flight.acquire(blocking=False):
         raise Busy
@@ -112,7 +105,7 @@ def _new_picture(url: str, key: str) -> RemotePicture | None:
     if picture is None:
         cache.set(f"media-none-{key}", 1, FORGOTTEN_AFTER_SECONDS)
     else:
-        _keep(key, picture.body)
+        _keep(key, picture)
     return picture
 
 
@@ -206,13 +199,12 @@ def _size_of_jpeg(body: bytes) -> tuple[int, int]:
     return 0, 0
 
 
-def _shown(body: bytes) -> RemotePicture | None:
-    kind = picture_type(body)
+def _shown(body: bytes) -> bytes | None:
     width, height = declared_size(body)
-    return RemotePicture(body, kind) if kind and width * height <= MOST_PIXELS else None
+    return body if picture_type(body) and width * height <= MOST_PIXELS else None
 
 
-def _fetched(url: str) -> RemotePicture | None:
+def _fetched(url: str) -> bytes | None:
     if not count_within((FETCHES_OF_A_HOST, host_of(url))):
         raise Busy
     if not _turns.acquire(timeout=TURN_SECONDS):
@@ -228,7 +220,7 @@ def _fetched(url: str) -> RemotePicture | None:
     return _shown(answer.body) if answer.status == 200 else None
 
 
-def _fetched_by_another(key: str) -> RemotePicture | None:
+def _fetched_by_another(key: str) -> bytes | None:
     for _ in range(int(TURN_SECONDS * LOOKS_A_SECOND)):
         time.sleep(1 / LOOKS_A_SECOND)
         if (kept := _kept(key)) is not None:
@@ -242,7 +234,7 @@ def _folder() -> Path:
     return Path(settings.DATA_DIR) / "media"
 
 
-def _kept(key: str) -> RemotePicture | None:
+def _kept(key: str) -> bytes | None:
     path = _folder() / key[:2] / key
     try:
         body = path.read_bytes()

@@ -1,7 +1,6 @@
 """Changes of compositions, without network."""
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import BinaryIO
 
@@ -45,12 +44,6 @@ class NoSuchComposition(Refused):
     pass
 
 
-@dataclass(frozen=True, slots=True)
-class NewPhoto:
-    picture: CleanPicture
-    alt: str
-
-
 def composition_of(reader: Reader, pk: int) -> Composition:
     """Raises NoSuchComposition."""
     row = reader.compositions.filter(pk=pk).first()
@@ -84,12 +77,12 @@ def keep(
     said: Said,
     now: datetime,
     entry: Entry | None = None,
-    photos: Sequence[NewPhoto] = (),
+    photos: Sequence[tuple[CleanPicture, str]] = (),
     removed: Collection[int] = (),
 ) -> Composition:
     """Store a form under its key. Raises Refused.
 
-    Returns a sent composition unchanged. `removed` are keys of photos.
+    Returns a sent composition unchanged. `photos` have an alternative text each; `removed` are keys.
     """
     key = one_line(key)
     if not 1 <= len(key) <= LONGEST_FORM_KEY:
@@ -117,7 +110,7 @@ def keep(
     return row
 
 
-def _add_photos(row: Composition, photos: Iterable[NewPhoto]) -> None:
+def _add_photos(row: Composition, photos: Iterable[tuple[CleanPicture, str]]) -> None:
     there = list(row.photos.values_list("position", flat=True))
     room = MOST_PHOTOS - len(there)
     first = max(there, default=-1) + 1
@@ -125,12 +118,12 @@ def _add_photos(row: Composition, photos: Iterable[NewPhoto]) -> None:
         Photo(
             composition=row,
             position=first + number,
-            name=photo.picture.name,
-            media_type=photo.picture.media_type,
-            alt=shortened(one_line(photo.alt), LONGEST_ALT),
-            data=photo.picture.data,
+            name=picture.name,
+            media_type=picture.media_type,
+            alt=shortened(one_line(alt), LONGEST_ALT),
+            data=picture.data,
         )
-        for number, photo in enumerate(list(photos)[:room])
+        for number, (picture, alt) in enumerate(list(photos)[:room])
     )
 
 
@@ -157,24 +150,22 @@ def send_again(*, composition: Composition, now: datetime) -> Composition:
 
 
 @transaction.atomic
-def call_posted(*, composition: Composition) -> Composition:
+def call_posted(*, composition: Composition) -> None:
     """Believe the person that it arrived."""
     row = _locked(composition)
     if row.state == State.UNSURE:
         row.become(state=State.POSTED, due_at=None, problem="", **RELEASED)
         row.photos.update(data=b"")
-    return row
 
 
 @transaction.atomic
-def recall(*, composition: Composition) -> Composition:
+def recall(*, composition: Composition) -> None:
     """Make it a draft again. Raises Refused during sending."""
     row = _locked(composition)
     if row.state in UNDER_WAY and row.lease_token is not None:
         raise Refused(gettext("The post is being sent now."))
     if row.state == State.WAITING:
         row.become(state=State.KEPT, due_at=None, problem="")
-    return row
 
 
 @transaction.atomic

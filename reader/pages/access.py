@@ -145,11 +145,6 @@ def policy_with_form_to(*origins: str) -> str:
     return POLICY.replace("form-action 'self'", " ".join(("form-action 'self'", *origins)))
 
 
-def policy_with_media() -> str:
-    """Allow any server, since audio files redirect. None load before somebody presses play."""
-    return f"{POLICY}; media-src https: http:"
-
-
 def policy_to_own_sites() -> str:
     """Allow forms to redirect to a site that is not known before it is typed."""
     return policy_with_form_to("https:", *(("http:",) if is_trial() else ()))

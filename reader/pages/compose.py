@@ -15,6 +15,7 @@ from django.views.decorators.http import require_POST
 from common.body_limits import takes_body
 from common.clock import utcnow
 from common.net.errors import host_of
+from common.pictures.picture import CleanPicture
 from common.refused import Refused
 from reader.micropub import compositions as written
 from reader.micropub.connection import config_at, disconnect, site_of
@@ -213,7 +214,7 @@ def _said(request: HttpRequest) -> Said:
     )
 
 
-def _new_photos(request: HttpRequest) -> tuple[list[written.NewPhoto], str]:
+def _new_photos(request: HttpRequest) -> tuple[list[tuple[CleanPicture, str]], str]:
     photos, problem = [], ""
     for number in range(MOST_PHOTOS):
         file = request.FILES.get(f"photo-{number}")
@@ -221,7 +222,7 @@ def _new_photos(request: HttpRequest) -> tuple[list[written.NewPhoto], str]:
             continue
         try:
             picture = written.clean_photo(cast(BinaryIO, file))
-            photos.append(written.NewPhoto(picture, request.POST.get(f"alt-{number}", "")))
+            photos.append((picture, request.POST.get(f"alt-{number}", "")))
         except Refused as error:
             problem = str(error)
     return photos, problem

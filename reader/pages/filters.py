@@ -1,6 +1,5 @@
 """Channel's filters, with a preview."""
 
-from dataclasses import dataclass
 from http import HTTPStatus
 
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
@@ -14,7 +13,7 @@ from reader.channels.channels import channel_of
 from reader.channels.filters import change_filters, preview_filters
 from reader.models import Reader
 from reader.pages.access import WAITED_FOR, for_readers, surroundings
-from reader.pages.posts import ShownPost, shown_places
+from reader.pages.posts import shown_places
 from reader.rules.filters import (
     LONGEST_TERM,
     MOST_TERMS,
@@ -40,14 +39,6 @@ WORDS_OF_KINDS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class PreviewLine:
-    """`why` is "" unless it would be hidden."""
-
-    post: ShownPost
-    why: str
-
-
 @for_readers
 @require_http_methods(["GET", "HEAD", "POST"])
 def channel_filters(request: HttpRequest, reader: Reader, uid: str) -> HttpResponse:
@@ -65,7 +56,7 @@ def channel_filters(request: HttpRequest, reader: Reader, uid: str) -> HttpRespo
         kinds = request.POST.getlist("kinds")
         hide, keep = request.POST.get("hide", ""), request.POST.get("keep", "")
     problem, reason, field = "", "", ""
-    lines: list[PreviewLine] = []
+    lines = []
     given = {"kinds": kinds, "hide": hide.splitlines(), "keep": keep.splitlines()}
     try:
         if request.POST.get("act") == "save":
@@ -76,10 +67,9 @@ def channel_filters(request: HttpRequest, reader: Reader, uid: str) -> HttpRespo
         problem, reason, field = str(error), _words_of(error), error.field
     if not problem:
         previewed = preview_filters(channel, kept)
-        posts = shown_places(reader, [preview.place for preview in previewed], ())
-        lines = [
-            PreviewLine(post, _why(preview.verdict)) for post, preview in zip(posts, previewed, strict=True)
-        ]
+        posts = shown_places(reader, [place for place, _ in previewed], ())
+        reasons = [_why(verdict) for _, verdict in previewed]
+        lines = [{"post": post, "why": why} for post, why in zip(posts, reasons, strict=True)]
     context = {
         **surroundings(reader, channel),
         "kinds": [(name, words, name in kinds) for name, words in WORDS_OF_KINDS.items()],
@@ -91,7 +81,7 @@ def channel_filters(request: HttpRequest, reader: Reader, uid: str) -> HttpRespo
         "trouble": channel.filters_trouble.splitlines(),
         "is_asking": channel.ask_below is not None,
         "lines": lines,
-        "hidden": sum(bool(line.why) for line in lines),
+        "hidden": sum(bool(line["why"]) for line in lines),
         "is_looking": is_looking,
         "most_terms": MOST_TERMS,
         "longest_term": LONGEST_TERM,

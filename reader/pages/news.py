@@ -17,7 +17,7 @@ from reader.people.readers import may_read
 from reader.rules.micropub import Said, fitting
 from reader.rules.order import BadCursor, Key
 from reader.streams.stream import STREAM_HEADERS, TRIES_AGAIN_AFTER, Stream, TooManyStreams
-from reader.timelines.pages import Timeline, count_newer
+from reader.timelines.pages import Timeline, newer_than
 
 LISTED = 20
 MOST_NEW = 1_000
@@ -58,9 +58,10 @@ def news(request: HttpRequest, reader: Reader) -> HttpResponse:
     uid, since = request.GET.get("channel", ""), request.GET.get("since", "")
     timeline = Timeline(reader, channel_of(reader, uid) if uid else None, feed_in(request.GET))
     try:
-        new = count_newer(timeline, Key.read(since), most=MOST_NEW) if since else 0
+        newer = timeline.seen().filter(newer_than(Key.read(since))) if since else timeline.seen().none()
     except BadCursor as error:
         raise Http404("Page not found.") from error
+    new = newer.order_by("-at", "-pk")[:MOST_NEW].count()
     words = ngettext("%(number)s new post", "%(number)s new posts", new) % {"number": new} if new else ""
     return JsonResponse({"counts": counts_of(reader), "new": new, "words": words})
 

@@ -19,7 +19,7 @@ from common.truncation import cut_to
 from feeds.models import Feed
 from feeds.parsing.pictures import beside
 from reader.media.icons import feed_icon
-from reader.media.pictures import Busy, key_of, picture_at, stamped_url
+from reader.media.pictures import Busy, key_of, picture_at, picture_type, stamped_url
 from reader.media.posts import html_by_proxy, picture_by_proxy, pictures_by_proxy
 from reader.micropub.compositions import reactions_to
 from reader.models import Composition, Entry, Follow, Reader, TimelineEntry
@@ -86,7 +86,7 @@ def media(request: HttpRequest, mac: str, packed: str) -> HttpResponse:
         return HttpResponse(status=HTTPStatus.SERVICE_UNAVAILABLE, headers=again)
     if picture is None:
         return HttpResponse(status=HTTPStatus.NOT_FOUND, headers={"Cache-Control": "public, max-age=600"})
-    return HttpResponse(picture.body, content_type=picture.type, headers={**HEADERS, "ETag": etag})
+    return HttpResponse(picture, content_type=picture_type(picture), headers={**HEADERS, "ETag": etag})
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,13 +19,13 @@ from reader.channels.find import LONGEST_QUERY, search_posts
 from reader.micropub.compositions import reactions_to
 from reader.models import Channel, Marking, Reader, TimelineEntry, Unread
 from reader.pages.access import (
+    POLICY,
     ChannelLine,
     back_to,
     counts_of,
     feed_in,
     for_readers,
     keys_in,
-    policy_with_media,
     surroundings,
 )
 from reader.pages.posts import ShownPost, shown_places, shown_post, web_address
@@ -65,6 +65,7 @@ def shown_timeline(request: HttpRequest, timeline: Timeline) -> dict[str, Any]:
     newest = newest_key(timeline) if is_first_page else None
     page = page_of(timeline, asked, unread_only=unread_only)
     is_filtered = timeline.channel and timeline.feed is None and not page.places
+    filtered = TimelineEntry.objects.filter(channel=timeline.channel, hidden=TimelineEntry.Hidden.FILTERED)
     return {
         "posts": shown_places(reader, page.places, page.unread),
         "unread_only": unread_only,
@@ -78,7 +79,7 @@ def shown_timeline(request: HttpRequest, timeline: Timeline) -> dict[str, Any]:
         "show_all": "all" if reader.unread_only else "",
         "show_newest": "newest&" if reader.oldest_first else "",
         "has_unread": bool(page.unread) or timeline.unread().exists(),
-        "filtered": _filtered(timeline.channel) if timeline.channel and is_filtered else 0,
+        "filtered": filtered.count() if is_filtered else 0,
         "marking": marking_of(request, reader),
         "oldest": OLDEST,
     }
@@ -101,7 +102,8 @@ def post(request: HttpRequest, reader: Reader, pk: int) -> HttpResponse:
     context = {**around, "post": shown, "newer": newer, "older": older}
     response = render(request, "reader/post.html", context)
     if shown.audio:
-        response.headers["Content-Security-Policy"] = policy_with_media()
+        # Any server, since audio files redirect. None load before somebody presses play.
+        response.headers["Content-Security-Policy"] = f"{POLICY}; media-src https: http:"
     return response
 
 
@@ -120,15 +122,13 @@ def save(request: HttpRequest, reader: Reader, pk: int) -> HttpResponse:
 @require_safe
 def starred(request: HttpRequest, reader: Reader) -> HttpResponse:
     asked = _asked(request)
-    page = stars.starred_page(reader, asked)
-    done = reactions_to(reader, [entry.pk for entry in page.entries])
+    entries, paging = stars.starred_page(reader, asked)
+    done = reactions_to(reader, [entry.pk for entry in entries])
     context = {
         **surroundings(reader),
         "section": "starred",
-        "posts": [
-            shown_post(entry, is_starred=True, reactions=done.get(entry.pk, ())) for entry in page.entries
-        ],
-        "older": page.paging.after,
+        "posts": [shown_post(entry, is_starred=True, reactions=done.get(entry.pk, ())) for entry in entries],
+        "older": paging.after,
         "is_first_page": asked.from_ is None,
     }
     return render(request, "reader/starred.html", context)
@@ -204,10 +204,6 @@ def _marked(request: HttpRequest, reader: Reader, back: str, **more: Any) -> Htt
     if request.headers.get("Accept") == "application/json":
         return JsonResponse({"counts": counts_of(reader), **more})
     return HttpResponseRedirect(back)
-
-
-def _filtered(channel: Channel) -> int:
-    return TimelineEntry.objects.filter(channel=channel, hidden=TimelineEntry.Hidden.FILTERED).count()
 
 
 def _place(given: Mapping[str, str], name: str) -> int:

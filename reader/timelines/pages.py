@@ -106,11 +106,6 @@ def arrivals(reader: Reader, since: Key, *, limit: int) -> list[tuple[Key, bool]
     return [(Key(came_at, pk), at >= came_at) for came_at, pk, at in found]
 
 
-def count_newer(timeline: Timeline, key: Key, *, most: int) -> int:
-    rows = timeline.seen().filter(newer_than(key))
-    return rows.order_by("-at", "-pk")[:most].count()
-
-
 def from_here_down(key: Key, place: str = "pk", at: str = "at") -> Q:
     """At or below the key. Databases would read everything above for a plain OR."""
     return Q(**{f"{at}__lte": key.at}) & (Q(**{f"{at}__lt": key.at}) | Q(**{f"{place}__lte": key.place}))

@@ -1,5 +1,4 @@
 from collections.abc import Collection
-from dataclasses import dataclass
 from datetime import datetime
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
@@ -12,12 +11,6 @@ from reader.timelines.pages import page_rows
 
 class NoSuchEntry(Refused):
     """Missing, or not visible: errors must not tell which."""
-
-
-@dataclass(frozen=True, slots=True)
-class StarredPage:
-    entries: tuple[Entry, ...]
-    paging: Paging
 
 
 def entry_of(reader: Reader, pk: int) -> Entry:
@@ -47,11 +40,11 @@ def starred_among(reader: Reader, entries: Collection[int]) -> frozenset[int]:
     return frozenset(_stars_among(reader, entries).values_list("entry_id", flat=True))
 
 
-def starred_page(reader: Reader, asked: PageRequest) -> StarredPage:
+def starred_page(reader: Reader, asked: PageRequest) -> tuple[list[Entry], Paging]:
     rows = Star.objects.filter(reader=reader).select_related("entry__feed__icon").defer("entry__text")
     stars = list(page_rows(asked, rows))
     keys = [Key(row.at, row.pk) for row in stars]
-    return StarredPage(tuple(row.entry for row in stars[: asked.limit]), paging_of(asked, keys))
+    return [row.entry for row in stars[: asked.limit]], paging_of(asked, keys)
 
 
 def _stars_among(reader: Reader, entries: Collection[int]) -> "QuerySet[Star]":

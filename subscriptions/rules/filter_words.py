@@ -1,7 +1,6 @@
 import re
 import shlex
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from common import patterns
 from common.refused import Refused
@@ -17,12 +16,6 @@ class InvalidWords(Refused):
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
         self.reason = reason
-
-
-@dataclass(frozen=True, slots=True)
-class WordTest:
-    test: str
-    pattern: str
 
 
 def read_words(typed: str) -> list[str]:
@@ -45,29 +38,29 @@ def read_words(typed: str) -> list[str]:
     return words
 
 
-def word_test(word: str) -> WordTest:
+def word_pattern(word: str) -> str:
     """Match whole words: “art” does not match “party”; “art*” matches “artist”."""
     inner = r"\w*".join(map(re.escape, word.split("*")))
     before = r"(?<!\w)" if word[0].isalnum() else ""
     after = r"(?!\w)" if word[-1].isalnum() else ""
-    return WordTest("matches", f"(?i){before}{inner}{after}")
+    return f"(?i){before}{inner}{after}"
 
 
 def found_in(words: Iterable[str], texts: Iterable[str]) -> bool:
-    read, tests = list(map(comparable, texts)), [word_test(comparable(word)) for word in words]
-    return any(_is_in(text, one) for text in read for one in tests)
+    read, wanted = list(map(comparable, texts)), [word_pattern(comparable(word)) for word in words]
+    return any(_is_in(text, pattern) for text in read for pattern in wanted)
 
 
-def _is_in(text: str, one: WordTest) -> bool:
+def _is_in(text: str, pattern: str) -> bool:
     try:
         deadline = patterns.Deadline.within(patterns.USED_WITHIN)
-        return patterns.is_found(one.test, one.pattern, text, deadline)
+        return patterns.is_found(patterns.MATCHES, pattern, text, deadline)
     except (patterns.OutOfTime, ValueError):
         return False
 
 
 def word_of(pattern: str) -> str:
-    """Undo `word_test`."""
+    """Undo `word_pattern`."""
     if not pattern.startswith("(?i)"):
         return pattern
     inner = pattern.removeprefix("(?i)").removeprefix(r"(?<!\w)").removesuffix(r"(?!\w)")

@@ -14,7 +14,7 @@ from common.patterns import CONTAINS, EQUALS, MATCHES, Deadline, InvalidPattern,
 from common.refused import Refused
 from common.text import one_line, words
 from feeds.parsing.entry import Entry
-from subscriptions.rules.filter_words import word_of, word_test
+from subscriptions.rules.filter_words import word_of, word_pattern
 
 KEEP, DROP, REPLACE = "keep", "drop", "replace"
 ANY, TITLE, AUTHOR, CATEGORY, CONTENT, LINK = "any", "title", "author", "category", "content", "link"
@@ -207,7 +207,7 @@ def _replaced(rule: Rule, entry: Entry) -> Entry:
 
 def _verb(rule: Rule) -> str:
     word = word_of(rule.pattern)
-    if word and rule.test == MATCHES and rule.pattern == word_test(word).pattern:
+    if word and rule.test == MATCHES and rule.pattern == word_pattern(word):
         return f"contains “{word}”"
     verb = {CONTAINS: "contains", EQUALS: "is", MATCHES: "matches"}[rule.test]
     return f"{verb} “{rule.pattern}”"

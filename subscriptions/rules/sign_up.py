@@ -2,7 +2,6 @@
 
 import unicodedata
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import Enum
 
@@ -40,6 +39,9 @@ _PLACES = (
     ("Libero", "https://mail.libero.it/", "libero.it"),
     ("UOL", "https://email.uol.com.br/", "uol.com.br bol.com.br"),
 )
+_BY_DOMAIN = {
+    domain: {"name": name, "url": url} for name, url, domains in _PLACES for domain in domains.split()
+}
 
 
 class SignUpReply(Enum):
@@ -76,14 +78,5 @@ def tidy_name(name: str) -> str:
     return " ".join("".join(visible).split())[:LONGEST_NAME].rstrip()
 
 
-@dataclass(frozen=True, slots=True)
-class Webmail:
-    name: str
-    url: str
-
-
-_BY_DOMAIN = {domain: Webmail(name, url) for name, url, domains in _PLACES for domain in domains.split()}
-
-
-def webmail_of(address: str) -> Webmail | None:
+def webmail_of(address: str) -> dict[str, str] | None:
     return _BY_DOMAIN.get(address.rpartition("@")[2].strip(" >").lower())

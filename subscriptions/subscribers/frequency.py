@@ -1,5 +1,4 @@
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
 from django.db import transaction
@@ -30,21 +29,6 @@ SWITCHED = {"how": "switched"}
 CARRIED = ("display_name", "language", "confirmed_at", "paused_until")
 
 
-@dataclass(frozen=True, slots=True)
-class FrequencyPlan:
-    """`is_nested`: no post is repeated."""
-
-    bound: Bound
-    rarer: Subscribable
-    is_nested: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Cost:
-    skipped: int
-    repeated: int
-
-
 def siblings(newsletter: Subscribable, *, now: datetime) -> list[Subscribable]:
     """Return open siblings, the rarest last."""
     rows = Subscribable.objects.listed().siblings_of(newsletter).filter(sign_up=Subscribable.SignUp.OPEN)
@@ -57,7 +41,8 @@ def rarer_siblings(newsletter: Subscribable, *, now: datetime) -> list[Subscriba
     return [one for one in siblings(newsletter, now=now) if is_rarer(one.rhythm, mine, now)]
 
 
-def plan_switch(*, old: Subscribable, new: Subscribable, now: datetime) -> FrequencyPlan:
+def plan_switch(*, old: Subscribable, new: Subscribable, now: datetime) -> tuple[Bound, Subscribable, bool]:
+    """Return the bound, the rarer newsletter, and whether no post is repeated."""
     mine, other = old.rhythm, new.rhythm
     rarer, often = (new, mine) if is_rarer(other, mine, now) else (old, other)
     collections = Assignable.objects.filter(subscribable=rarer).annotate(held=KEPT)
@@ -69,12 +54,12 @@ def plan_switch(*, old: Subscribable, new: Subscribable, now: datetime) -> Frequ
         counter=rarer.counter,
         held=sum(held for name, _, held in rows if name == numbered(rarer.counter)),
     )
-    return FrequencyPlan(bound, rarer, is_nested(bound, often))
+    return bound, rarer, is_nested(bound, often)
 
 
-def cost_of_now(*, old: Subscribable, new: Subscribable) -> Cost:
+def cost_of_now(*, old: Subscribable, new: Subscribable) -> dict[str, int]:
     olds, news = _held(old), _held(new)
-    return Cost(skipped=len(olds - news), repeated=len(news - olds))
+    return {"skipped": len(olds - news), "repeated": len(news - olds)}
 
 
 def _held(newsletter: Subscribable) -> set[int]:
@@ -125,16 +110,10 @@ def switch(
     old = _locked(subscription)
     if (earlier := switch_ending(old)) is not None:
         _undo(earlier, now)
-    decided = plan_switch(old=old.subscribable, new=Subscribable.objects.get(pk=to.pk), now=now)
+    bound, rarer, _ = plan_switch(old=old.subscribable, new=Subscribable.objects.get(pk=to.pk), now=now)
     new, was_there = _subscription_to(old, to, now)
     made = FrequencyChange.objects.create(
-        old=old,
-        new=new,
-        rarer=decided.rarer,
-        at=decided.bound.at,
-        number=decided.bound.number,
-        was_there=was_there,
-        made_at=now,
+        old=old, new=new, rarer=rarer, at=bound.at, number=bound.number, was_there=was_there, made_at=now
     )
     # Only for display: the switch decides what is sent.
     Subscription.objects.filter(pk=old.pk).update(receives_until=made.at)

@@ -205,6 +205,6 @@ def pending(switch: FrequencyChange, now: datetime) -> dict[str, Any]:
         "time_zone": zone,
         "zone": zone_in_words(ZoneInfo(zone)),
         "is_over": over,
-        "may_repeat": not over and not plan_switch(old=old, new=new, now=now).is_nested,
+        "may_repeat": not over and not plan_switch(old=old, new=new, now=now)[2],
         "cost": cost_of_now(old=old, new=new),
     }

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django.db import connection, transaction
 
-from feeds.items.tracked import ItemNews, forget_tracked, note_tracked, take_news
+from feeds.items.tracked import ItemNews, note_tracked, take_news
 from feeds.items.tracked import track as track_in_transaction
 from feeds.models import Feed, Item, TrackedItem
 from feeds.models.item import LINGERS
@@ -83,8 +83,8 @@ def test_after_its_withdrawal_a_post_is_tracked_no_more() -> None:
 
 def test_what_is_over_is_forgotten_when_nothing_can_come_of_it_any_more() -> None:
     a_tracked()
-    assert forget_tracked(NOW + DAY + LINGERS) == 0
-    assert forget_tracked(NOW + DAY + LINGERS + HOUR) == 1
+    assert not TrackedItem.objects.over(NOW + DAY + LINGERS).exists()
+    assert TrackedItem.objects.over(NOW + DAY + LINGERS + HOUR).count() == 1
 
 
 @pytest.mark.django_db(transaction=True)

@@ -224,6 +224,6 @@ def test_a_look_at_filters_changes_nothing(home: Channel) -> None:
     put(home, a_post("town"), at=minutes(1))
     filtered(home, hide=["town"])
     looked = preview_filters(home, Filters(hide=("sea",)))
-    found = [((one.place.entry.jf2 or {})["name"], one.verdict.field) for one in looked]
+    found = [((place.entry.jf2 or {})["name"], verdict.field) for place, verdict in looked]
     assert found == [("town", ""), ("sea", "hide")]
     assert names(home) == ["sea"]

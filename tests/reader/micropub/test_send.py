@@ -10,13 +10,13 @@ from django.db import connection
 from PIL import Image
 
 from common.clock import utcnow
+from common.pictures.picture import CleanPicture
 from common.refused import Refused
 from common.secrets import opened
 from delivery.engine.claim import begin
 from reader.entries.prune import prune_entries
 from reader.micropub import send
 from reader.micropub.compositions import (
-    NewPhoto,
     call_posted,
     clean_photo,
     hand_over,
@@ -55,11 +55,11 @@ def row() -> Composition:
     return Composition.objects.get()
 
 
-def a_photo(alt: str = "", *, exif: bytes = b"") -> NewPhoto:
+def a_photo(alt: str = "", *, exif: bytes = b"") -> tuple[CleanPicture, str]:
     file = io.BytesIO()
     Image.new("RGB", (40, 30), "red").save(file, "JPEG", exif=exif)
     file.seek(0)
-    return NewPhoto(clean_photo(file), alt)
+    return clean_photo(file), alt
 
 
 def test_a_note_is_posted_and_the_reader_knows_where(connected: Reader, ours: MicropubSite) -> None:

@@ -13,7 +13,7 @@ from feeds.parsing.entry import Citation, Entry, Media, Person, Social, Spot
 from reader.rules.authors import author_key
 from reader.rules.jf2 import post_jf2, searched_text
 from reader.rules.kinds import kind_of
-from reader.rules.retention import ages, starting_unread
+from reader.rules.retention import kept_since, starting_unread
 from tests.factories import NOW
 
 SITE = Person("Blog", "https://blog.example/", "https://blog.example/logo.png")
@@ -193,10 +193,10 @@ def test_ten_of_the_last_month_are_news() -> None:
 
 
 def test_a_channels_own_days_count_for_both() -> None:
-    usual = ages(NOW, read_days=60, unread_days=180, keep_days=None)
-    assert (NOW - usual.read, NOW - usual.unread) == (timedelta(days=60), timedelta(days=180))
-    own = ages(NOW, read_days=60, unread_days=180, keep_days=3)
-    assert own.read == own.unread == NOW - timedelta(days=3)
+    read, unread = kept_since(NOW, read_days=60, unread_days=180, keep_days=None)
+    assert (NOW - read, NOW - unread) == (timedelta(days=60), timedelta(days=180))
+    own = kept_since(NOW, read_days=60, unread_days=180, keep_days=3)
+    assert own == (NOW - timedelta(days=3),) * 2
 
 
 def test_a_sensitive_picture_is_a_link_and_a_hidden_text_is_summed_up_by_its_warning() -> None:

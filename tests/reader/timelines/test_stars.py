@@ -34,7 +34,7 @@ def test_its_text_outlives_its_channel(ada: Reader, home: Channel) -> None:
     star(reader=ada, entries=[place.entry_id], now=NOW)
     place.delete()
     prune_entries(now=NOW + timedelta(days=400))
-    (entry,) = starred_page(ada, PageRequest()).entries
+    ((entry,), _) = starred_page(ada, PageRequest())
     assert entry.jf2 is not None
 
 
@@ -56,9 +56,9 @@ def test_pages_of_stars_have_each_once(ada: Reader, home: Channel) -> None:
         star(reader=ada, entries=[entry.pk], now=NOW)
     found, asked = [], PageRequest(limit=2)
     for _ in range(3):
-        page = starred_page(ada, asked)
-        found += [entry.pk for entry in page.entries]
-        if page.paging.after:
-            asked = PageRequest(from_=Key.read(page.paging.after), limit=2)
+        page, paging = starred_page(ada, asked)
+        found += [entry.pk for entry in page]
+        if paging.after:
+            asked = PageRequest(from_=Key.read(paging.after), limit=2)
     assert found == [entry.pk for entry in reversed(entries)]
-    assert not page.paging.after
+    assert not paging.after

@@ -18,7 +18,7 @@ from subscriptions.rules.sign_up import _PLACES, webmail_of
 )
 def test_the_place_is_that_of_the_domain(address: str, name: str) -> None:
     found = webmail_of(address)
-    assert (found.name if found else "") == name
+    assert (found["name"] if found else "") == name
 
 
 def test_all_places_are_encrypted_and_no_domain_is_in_two() -> None:

@@ -9,7 +9,6 @@ from subscriptions.models import Consent, FrequencyChange, Subscribable, Subscri
 from subscriptions.rules.origin import How, Origin
 from subscriptions.subscribers.frequency import (
     CannotSwitch,
-    Cost,
     cost_of_now,
     is_over,
     rarer_siblings,
@@ -242,8 +241,8 @@ def test_changing_now_says_what_it_costs(daily: Subscribable, weekly: Subscribab
     days, weeks = AssignableFactory(subscribable=daily), AssignableFactory(subscribable=weekly)
     had, waiting = AssignmentFactory(assignable=weeks), AssignmentFactory(assignable=weeks)
     AssignmentFactory(assignable=days, item=waiting.item)
-    assert cost_of_now(old=daily, new=weekly) == Cost(skipped=0, repeated=1)
-    assert cost_of_now(old=weekly, new=daily) == Cost(skipped=1, repeated=0)
+    assert cost_of_now(old=daily, new=weekly) == {"skipped": 0, "repeated": 1}
+    assert cost_of_now(old=weekly, new=daily) == {"skipped": 1, "repeated": 0}
     assert had.item != waiting.item
 
 
