@@ -60,13 +60,6 @@ def fitted(parts: Sequence[FittingPart], fits: Callable[[Sequence[FittingPart]],
         pieces[index] = replace(pieces[index], text=_shortened(pieces, index, fits))
     if not fits(pieces):
         raise DoesNotFit("The text does not fit, even with all cut that may be.")
-    _put_in(wanted, pieces, fits)
-    return pieces
-
-
-def _put_in(
-    wanted: Sequence[FittingPart], pieces: list[FittingPart], fits: Callable[[Sequence[FittingPart]], bool]
-) -> None:
     full: set[int] = set()
     for index in sorted(range(len(wanted)), key=lambda index: wanted[index].optional):
         part, left_out = wanted[index], pieces[index]
@@ -77,6 +70,7 @@ def _put_in(
             full.add(part.optional)
             text = _shortened(pieces, index, fits) if part.cuttable else ""
             pieces[index] = replace(part, text=text) if text.strip() else left_out
+    return pieces
 
 
 def packed(first: str, lines: Iterable[str], fits: Callable[[str], bool], *, most: int) -> list[str]:

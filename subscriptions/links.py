@@ -1,5 +1,3 @@
-"""URLs for readers."""
-
 from datetime import datetime, timedelta
 
 from django.conf import settings

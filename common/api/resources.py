@@ -1,5 +1,3 @@
-"""The API of a resource."""
-
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any, ClassVar

@@ -19,7 +19,7 @@ from common.db.outage import DB_ERRORS
 from common.db.prepared import AnyRows
 from delivery.models import Correction, Delivery, IssueItem
 from delivery.models.delivery import NOT_FINISHED, WAITING
-from feeds.items.tracked import ItemNews, forget_tracked, note_tracked, take_news
+from feeds.items.tracked import ItemNews, note_tracked, take_news
 from feeds.models import TrackedItem
 from subscriptions.models import Subscribable
 
@@ -59,7 +59,7 @@ def take_corrections(*, now: datetime) -> int:
         with _alone(pk):
             queued += _queue(pk, now)
     if over.exists():
-        forget_tracked(now)
+        over.delete()
     return queued
 
 

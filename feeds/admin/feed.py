@@ -26,7 +26,7 @@ from feeds.adding.add import alter_feed, alter_feeds, start_over
 from feeds.admin.adding import AddingPages
 from feeds.admin.filters import HealthFilter
 from feeds.admin.form import FeedForm, fieldsets
-from feeds.admin.item import ASK_AGAIN, held, holds_posts, send_all, send_none, what_sending_none_does
+from feeds.admin.item import ASK_AGAIN, held, holds_posts, send_all, send_none, what_not_sending_does
 from feeds.admin.opml import OpmlPages
 from feeds.admin.tag import FEED_LISTS, AddTags, RemoveTags, TagFilter, add_tags, remove_tags
 from feeds.admin.timeline import ForecastPage, at_a_glance, timeline
@@ -307,7 +307,7 @@ class FeedAdmin(AddingPages, ForecastPage, OpmlPages, ServiceAdmin):
             "drop_held",
             "Don’t send the held posts",
             send_none,
-            confirm=what_sending_none_does,
+            confirm=lambda keys: what_not_sending_does(Item.objects.held().filter(feed__in=keys).count()),
             fits=holds_posts,
         ),
         READ_NOW,

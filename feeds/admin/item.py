@@ -75,10 +75,6 @@ def send_none(request: HttpRequest, keys: list[int]) -> str:
     return dropped(exclude_held(feed_ids=keys, now=utcnow()))
 
 
-def what_sending_none_does(keys: list[int]) -> list[str]:
-    return what_not_sending_does(Item.objects.held().filter(feed__in=keys).count())
-
-
 def released(count: int, of: int = 0) -> str:
     said = f"{pluralize(count, 'post')} will be sent once settled."
     return said + _not_held(of - count)

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from common.text import one_line, shortened
 from feeds.models import HubSubscription
-from feeds.rules.websub import DENIED_FOR, TAKES_PUSHES, is_expected, is_repeated, lease_of, renew_at
+from feeds.rules.websub import DENIED_FOR, is_expected, is_repeated, lease_of, renew_at
 
 TOKEN = re.compile(r"[A-Za-z0-9_-]{20,64}", re.ASCII)
 MAX_REASON = 300
@@ -17,10 +17,6 @@ def find(token: str) -> HubSubscription | None:
         return None
     row = HubSubscription.objects.filter(token=token).first()
     return row if row is not None and hmac.compare_digest(row.token, token) else None
-
-
-def takes_pushes(row: HubSubscription) -> bool:
-    return row.feed_id is not None and row.state in TAKES_PUSHES
 
 
 def confirm(*, token: str, mode: str, topic: str, now: datetime, lease: str = "", reason: str = "") -> bool:

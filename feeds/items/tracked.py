@@ -80,7 +80,3 @@ def take_news(item_id: int) -> ItemNews | None:
     row.entry, row.news, row.corrections = None, TrackedItem.News.NONE, row.corrections + 1
     row.save()
     return news
-
-
-def forget_tracked(now: datetime) -> int:
-    return TrackedItem.objects.over(now).delete()[0]

@@ -214,7 +214,9 @@ class _Builder:
                 given = dict(list(attributes.items())[:MAX_OUTLINE_ATTRIBUTES])
                 if self._open:
                     self._open[-1].is_empty = False
-                folder, kind = self._outline(given, line)
+                named = {name.lower(): value for name, value in given.items()}
+                kind = named.get("type", "").strip().lower()
+                folder = self._feed(named, kind, extras_of(given), line)
                 self._open.append(_OpenOutline(folder, kind == EMPTY_FOLDER))
             case "body":
                 self._seen_body = True
@@ -240,12 +242,6 @@ class _Builder:
         if self._title is not None:
             self.found.title = one_line("".join(self._title))[:MAX_OUTLINE_TITLE]
             self._title = None
-
-    def _outline(self, attributes: Mapping[str, str], line: int) -> tuple[str, str]:
-        """Return the folder's name or "", and the type."""
-        given = {name.lower(): value for name, value in attributes.items()}
-        kind = given.get("type", "").strip().lower()
-        return self._feed(given, kind, extras_of(attributes), line), kind
 
     def _feed(self, given: Mapping[str, str], kind: str, extras: Extras, line: int) -> str:
         """Note a feed, or return the folder's name."""

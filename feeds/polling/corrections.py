@@ -21,7 +21,10 @@ TRACKED_COLUMNS = (
 
 
 def news_of(feed: Feed, reading: Reading, plan: PollPlan, known: Known, *, lock: bool) -> list[TrackedPost]:
-    posts = _tracked(feed, lock=lock)
+    rows = TrackedItem.objects.filter(item__feed=feed).order_by("pk")
+    if lock:
+        rows = rows.select_for_update(of=("self",))
+    posts = [TrackedPost(*values) for values in rows.values_list("pk", "item__guid_hash", *TRACKED_COLUMNS)]
     if not posts:
         return []
     if reading.unchanged:
@@ -50,14 +53,3 @@ def keep_news(changed: Iterable[TrackedPost], reading: Reading) -> None:
         if post.seen_since == reading.moment:
             columns["entry"] = reading.kept(post.id)
         TrackedItem.objects.filter(pk=post.pk).update(**columns)
-
-
-def is_unsettled(feed: Feed) -> bool:
-    return TrackedItem.objects.unsettled().filter(item__feed=feed).exists()
-
-
-def _tracked(feed: Feed, *, lock: bool) -> list[TrackedPost]:
-    rows = TrackedItem.objects.filter(item__feed=feed).order_by("pk")
-    if lock:
-        rows = rows.select_for_update(of=("self",))
-    return [TrackedPost(*values) for values in rows.values_list("pk", "item__guid_hash", *TRACKED_COLUMNS)]

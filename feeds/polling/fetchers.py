@@ -41,7 +41,9 @@ class Fetchers:
 
     def start(self, ask: Ask, host: str) -> None:
         self.running += 1
-        self._executor.submit(self._run, ask, host)
+        self._executor.submit(
+            lambda: self._done.put(FetchedAsk(ask, host, read(ask, self._http, self._clock)))
+        )
 
     def finished(self, seconds: float) -> Iterator[FetchedAsk]:
         """Wait at most `seconds` for the first."""
@@ -53,9 +55,6 @@ class Fetchers:
                 return
             self.running, wait = self.running - 1, 0
             yield done
-
-    def _run(self, ask: Ask, host: str) -> None:
-        self._done.put(FetchedAsk(ask, host, read(ask, self._http, self._clock)))
 
     def close(self) -> None:
         self._executor.shutdown(wait=True, cancel_futures=True)

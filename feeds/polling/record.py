@@ -15,10 +15,9 @@ from common.net.client import keeps_secrets
 from common.text import one_line, shortened
 from feeds.addresses import host_of_url, is_address
 from feeds.credentials import split_address
-from feeds.models import Feed, FeedDocument, Item, Poll
+from feeds.models import Feed, FeedDocument, Item, Poll, TrackedItem
 from feeds.polling.audience import tell_audience
 from feeds.polling.claims import is_scout, wake
-from feeds.polling.corrections import is_unsettled
 from feeds.polling.describe import keep_answer
 from feeds.polling.hub_liveness import live_among, noticed_by_poll
 from feeds.polling.read import CONDITIONS, Reading, ReadingFailed, unforeseen
@@ -169,7 +168,7 @@ def _record_quiet(every: Sequence[tuple[Feed, Reading]]) -> dict[int, Poll]:
 def _waits(feed: Feed, moment: datetime) -> bool:
     if Item.objects.settling().filter(feed=feed).exists():
         return True
-    return feed.is_tracked(moment) and is_unsettled(feed)
+    return feed.is_tracked(moment) and TrackedItem.objects.unsettled().filter(item__feed=feed).exists()
 
 
 def _locked(claimed: Feed) -> Feed | None:

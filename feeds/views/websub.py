@@ -10,8 +10,9 @@ from common.body_limits import takes_body
 from common.clock import utcnow
 from common.net.client import MAX_BYTES
 from common.text import one_line
-from feeds.hubs.callbacks import confirm, find, takes_pushes
+from feeds.hubs.callbacks import confirm, find
 from feeds.hubs.subscriptions import hear
+from feeds.rules.websub import TAKES_PUSHES
 
 MAX_CHALLENGE = 2_000
 MAX_PUSH_HEADER = 200
@@ -55,7 +56,7 @@ def _verify(request: HttpRequest, token: str) -> HttpResponse:
 def _push(request: HttpRequest, token: str) -> HttpResponse:
     moment = utcnow()
     subscription = find(token)
-    if subscription is None or not takes_pushes(subscription):
+    if subscription is None or subscription.feed_id is None or subscription.state not in TAKES_PUSHES:
         # WebSub §7.
         return _text("This subscription has ended.", 410)
     body = read_body(request)

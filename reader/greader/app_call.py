@@ -6,7 +6,6 @@ from http import HTTPStatus
 from reader.channels.follows import shared_feed_at
 from reader.greader.items import Shown
 from reader.models import AppPassword, Channel, Follow, Reader
-from reader.people.app_passwords import token_for
 from reader.rules.google_names import StreamName, post_key, stream_name
 from reader.rules.order import number_in
 from reader.rules.parameters import Parameters
@@ -90,11 +89,6 @@ def show_user(call: AppCall) -> Shown:
         "userProfileId": str(reader.pk),
         "userEmail": reader.user.email,
     }
-
-
-def show_token(call: AppCall) -> str:
-    """Liferea sends it in POSTs instead of the header."""
-    return token_for(call.password)
 
 
 def folders(call: AppCall) -> dict[int, str]:

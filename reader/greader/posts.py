@@ -148,20 +148,6 @@ def _stream(call: AppCall) -> str:
     return call.rest or call.given.one("s") or str(names.READING_LIST)
 
 
-def _selection(call: AppCall) -> Selection:
-    stream = stream_name(_stream(call))
-    if stream is None:
-        raise bad_request("s must be a feed, folder or state.")
-    since = _moment(call, "ot")
-    return Selection(
-        call.reader,
-        _all_traits(call.reader, [stream, *call.streams("it")]),
-        _all_traits(call.reader, call.streams("xt")),
-        since=since - OVERLAP if since else None,
-        until=_moment(call, "nt"),
-    )
-
-
 def _all_traits(reader: Reader, streams: Iterable[StreamName]) -> tuple[Trait, ...]:
     return tuple(trait for stream in streams for trait in _traits(reader, stream))
 
@@ -193,7 +179,18 @@ def _page(call: AppCall, most: int) -> tuple[dict[int, Key], int]:
     except BadCursor as error:
         raise bad_request("c isn’t a continuation from this server.") from error
     asked = PageRequest(from_=from_, limit=limit, oldest_first=call.given.one("r") == "o")
-    return select(_selection(call), asked), limit
+    stream = stream_name(_stream(call))
+    if stream is None:
+        raise bad_request("s must be a feed, folder or state.")
+    since = _moment(call, "ot")
+    selection = Selection(
+        call.reader,
+        _all_traits(call.reader, [stream, *call.streams("it")]),
+        _all_traits(call.reader, call.streams("xt")),
+        since=since - OVERLAP if since else None,
+        until=_moment(call, "nt"),
+    )
+    return select(selection, asked), limit
 
 
 def _items(call: AppCall, entries: Sequence[int]) -> tuple[list[Shown], list[int]]:

@@ -28,13 +28,12 @@ from reader.greader.app_call import (
     AppCall,
     CallError,
     bad_request,
-    show_token,
     show_user,
     signed_out,
     unknown,
 )
 from reader.models import AppPassword
-from reader.people.app_passwords import TooManyWrong, key_for, password_of, sign_in
+from reader.people.app_passwords import TooManyWrong, key_for, password_of, sign_in, token_for
 from reader.people.readers import may_read, note_seen
 from reader.rules.parameters import Parameters, read_parameters
 
@@ -42,7 +41,8 @@ log = logging.getLogger(__name__)
 
 Step = Callable[[AppCall], Answer]
 QUESTIONS: Mapping[str, Step] = {
-    "token": show_token,
+    # Liferea sends it in POSTs instead of the header.
+    "token": lambda call: token_for(call.password),
     "user-info": show_user,
     "tag/list": subscriptions.list_tags,
     "subscription/list": subscriptions.list_subscriptions,

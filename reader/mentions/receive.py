@@ -43,21 +43,17 @@ def receive(*, reader: Reader, source: str, target: str, asker: str, now: dateti
         raise Refused("The source and the target are the same page.", "source")
     if not is_within(target, own_pages(reader)):
         raise Refused("The target isn’t a page that accepts webmentions here.", "target")
-    _refuse_floods(reader, source, asker)
+    # Not by target, which senders can vary.
+    host, of_reader = (OF_A_HOST, host_of_url(source)), (TO_A_READER, str(reader.pk))
+    for uses in ([*OF_A_NETWORK.by_network(asker)], [host], [of_reader]):
+        if not count_within(*uses):
+            raise TooMany(MANY, seconds=uses[0][0].seconds)
     return _queued(reader, source, target, now)
 
 
 def own_pages(reader: Reader) -> list[str]:
     """Return pages that can be mentioned, with those beneath."""
     return [profile_of(reader), *([reader.me] if reader.verified_at else [])]
-
-
-def _refuse_floods(reader: Reader, source: str, asker: str) -> None:
-    """Not by target, which senders can vary."""
-    host, of_reader = (OF_A_HOST, host_of_url(source)), (TO_A_READER, str(reader.pk))
-    for uses in ([*OF_A_NETWORK.by_network(asker)], [host], [of_reader]):
-        if not count_within(*uses):
-            raise TooMany(MANY, seconds=uses[0][0].seconds)
 
 
 @transaction.atomic

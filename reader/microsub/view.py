@@ -66,7 +66,13 @@ def _answer(request: HttpRequest, slug: str) -> HttpResponseBase:
         raise ApiError(HTTPStatus.METHOD_NOT_ALLOWED, "invalid_request", message, headers=allowed)
     given = _parameters(request)
     token = _token(request, slug, given)
-    _count_call(token)
+    if not count_within((MICROSUB_CALLS, token.digest)):
+        raise ApiError(
+            HTTPStatus.TOO_MANY_REQUESTS,
+            "too_many_requests",
+            f"A client can make at most {MICROSUB_CALLS.most} requests a minute.",
+            headers={"Retry-After": str(MICROSUB_CALLS.seconds)},
+        )
     note_seen(reader=token.reader, now=utcnow())
     call = Call(token, given, utcnow())
     if request.method == "GET" and given.one("action") == EVENTS:
@@ -156,17 +162,6 @@ def _token_of_own_site(slug: str, key: str) -> Token | None:
 
 def _of_somebody_else() -> ApiError:
     return ApiError(HTTPStatus.FORBIDDEN, "forbidden", "The token belongs to someone else.")
-
-
-def _count_call(token: Token) -> None:
-    """Limit calls. Raises ApiError."""
-    if not count_within((MICROSUB_CALLS, token.digest)):
-        raise ApiError(
-            HTTPStatus.TOO_MANY_REQUESTS,
-            "too_many_requests",
-            f"A client can make at most {MICROSUB_CALLS.most} requests a minute.",
-            headers={"Retry-After": str(MICROSUB_CALLS.seconds)},
-        )
 
 
 def _refusal(error: ApiError) -> HttpResponse:

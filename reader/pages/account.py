@@ -75,7 +75,11 @@ class AppPasswords(ReaderFormPage):
     @method_decorator(confirmed(lambda given: "revoke" not in given, app="reader"))
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         if "revoke" in request.POST:
-            _revoke(self.reader, request.POST["revoke"])
+            key = number_in(request.POST["revoke"]) or 0
+            password = active(self.reader).filter(pk=key).first()
+            if password is None:
+                raise Http404("App password not found.")
+            revoke_app_password(password=password, now=utcnow())
             return redirect("reader:app_passwords")
         return super().post(request, *args, **kwargs)
 
@@ -92,13 +96,6 @@ class AppPasswords(ReaderFormPage):
             site=settings.SITE_URL,
             **kwargs,
         )
-
-
-def _revoke(reader: Reader, text: str) -> None:
-    password = active(reader).filter(pk=number_in(text) or 0).first()
-    if password is None:
-        raise Http404("App password not found.")
-    revoke_app_password(password=password, now=utcnow())
 
 
 @sensitive_post_parameters("password")

@@ -85,10 +85,9 @@ def select(selection: Selection, asked: PageRequest) -> dict[int, Key]:
     return {entry: Key(*key) for entry, *key in page.values_list(query.entry, query.moment, query.key)}
 
 
-def mark_selected_read(selection: Selection) -> int:
-    """Return how many places were unread."""
+def mark_selected_read(selection: Selection) -> None:
     query = _unread(selection.reader)
-    return delete_unread(query.rows.filter(_condition(selection, query)))
+    delete_unread(query.rows.filter(_condition(selection, query)))
 
 
 def unread_tallies(reader: Reader) -> tuple[Mapping[int, Tally], Mapping[int, Tally]]:

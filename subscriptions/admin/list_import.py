@@ -13,7 +13,6 @@ from django.http import (
     HttpResponseRedirect,
     StreamingHttpResponse,
 )
-from django.urls import reverse
 from django.utils import timezone
 from unfold.decorators import action, display
 from unfold.widgets import UnfoldAdminTextareaWidget
@@ -148,14 +147,6 @@ def take_in(request: HttpRequest, form: UploadForm) -> ListImport:
         ),
         **upload_facts(request, data["file"]),
     )
-
-
-def export_url(subscribable: Subscribable) -> str:
-    return f"{reverse('admin:subscriptions_subscription_export_list')}?newsletter={subscribable.pk}"
-
-
-def import_url(subscribable: Subscribable) -> str:
-    return f"{reverse('admin:subscriptions_subscription_import_list')}?newsletter={subscribable.pk}"
 
 
 def download(subscribable: Subscribable) -> StreamingHttpResponse:

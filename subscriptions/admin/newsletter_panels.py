@@ -4,6 +4,7 @@ from typing import Any
 
 from django import forms
 from django.http import HttpRequest
+from django.urls import reverse
 
 from common.admin.html import add_url, brief, list_link, list_url, object_url, when
 from common.admin.widgets import StyledForm
@@ -12,7 +13,6 @@ from common.parts import Button, Code, Facts, Link, Part, Table, Template, Text,
 from common.ports import channels
 from common.program import MANAGE
 from common.text import pluralize
-from subscriptions.admin.list_import import export_url, import_url
 from subscriptions.admin_words import rhythm_here
 from subscriptions.collections.assign import MOST_POSTS, begin_with, can_begin, latest
 from subscriptions.models import Subscribable, Subscription
@@ -169,9 +169,10 @@ def _ways(subscribable: Subscribable, *, has_people: bool) -> Part:
     kind = channels.get(subscribable.channel)
     ways = [(add_url(Subscription, subscribable=subscribable.pk), "Add")]
     if kind.public_sign_up and not kind.is_by_code:
-        ways.append((import_url(subscribable), "Import"))
+        query = f"?newsletter={subscribable.pk}"
+        ways.append((reverse("admin:subscriptions_subscription_import_list") + query, "Import"))
         if has_people:
-            ways.append((export_url(subscribable), "Export"))
+            ways.append((reverse("admin:subscriptions_subscription_export_list") + query, "Export"))
     return tuple(Button(url, title, is_plain=True) for url, title in ways)
 
 

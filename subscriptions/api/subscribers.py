@@ -1,5 +1,3 @@
-"""Subscriptions."""
-
 from collections import defaultdict
 from contextlib import suppress
 from typing import Any, ClassVar

@@ -307,7 +307,12 @@ def _change_subscriptions(
     moving = frozenset(key for key, one in by_key.items() if one.then.status != one.standing.known.status)
     before = Subscription.objects.filter(pk__any_of=moving).values_list("pk", "confirmed_at", "left_at")
     changes["changed"] = [
-        [key, by_key[key].then.status, by_key[key].standing.known.status, *map(_iso, times)]
+        [
+            key,
+            by_key[key].then.status,
+            by_key[key].standing.known.status,
+            *(time and time.isoformat() for time in times),
+        ]
         for key, *times in before
     ]
     leaving = frozenset(key for key, one in by_key.items() if _moves_to(one, UNSUBSCRIBED))
@@ -329,10 +334,6 @@ def _change_subscriptions(
     _keep_further_upstream_ids(list(by_key.items()))
     tagged = [(one.standing.destination, one) for one in changed if one.standing.destination]
     changes["tagged"] += _keep_tags(tagged)
-
-
-def _iso(moment: datetime | None) -> str | None:
-    return moment.isoformat() if moment else None
 
 
 def _keep_tags(changed: Sequence[tuple[int, Planned]]) -> list[list[int]]:

@@ -3,11 +3,11 @@
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from itertools import chain, islice
 from zoneinfo import ZoneInfo
 
-from subscriptions.rules.periods import Period, instant_id, period_for
+from subscriptions.rules.periods import Period, period_for
 from subscriptions.rules.schedule import Schedule
 
 _NUMBERED = re.compile(r"#([0-9]+)(?:\+|\Z)")
@@ -24,7 +24,7 @@ def within_type_id_for(
         # Keeps it apart from an item's key if the newsletter was "each" before.
         return f"#{counter}"
     if arrangement not in ("each", "every_n") and period is not None:
-        return instant_id(period.start)
+        return f"{period.start.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
     raise ValueError(f"Nothing to name a collection of the arrangement {arrangement} by.")
 
 

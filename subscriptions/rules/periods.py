@@ -2,7 +2,7 @@
 
 from calendar import monthrange
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from subscriptions.rules.schedule import Schedule, firings, first_instant, wall
@@ -58,11 +58,6 @@ def next_ends(schedule: Schedule, zone: ZoneInfo, after: datetime, count: int = 
         after = period_for(after, schedule, zone).end
         ends.append(after)
     return ends
-
-
-def instant_id(moment: datetime) -> str:
-    """Return "2026-11-21T05:00:00Z"."""
-    return f"{moment.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
 
 
 def in_month(day: date, months: int, day_of_month: int) -> date:
