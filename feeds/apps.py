@@ -10,8 +10,7 @@ class FeedsConfig(AppConfig):
 
         add_commands(
             "feeds.management",
-            feeds="preview_feed find_feeds add_feed alter_feed decide_feed poll",
+            feeds="preview_feed find_feeds add_feed alter_feed decide_feed include_item poll",
             opml="import_opml export_opml",
-            items="include_item",
         )
         add_resources("feeds.resources")

@@ -20,7 +20,6 @@ class SubscriptionsConfig(AppConfig):
         counters[counts.KIND] = counts.count_readers
         counters[counts.LANGUAGES] = counts.count_languages
         install_later("subscriptions.panels")
-        install_later("subscriptions.panels_sign_up")
         sources.extend(SOURCES)
         # Commands warn as well, and load no admin pages.
         shown_by.append(later("subscriptions.newsletters.define", "open_newsletters"))

@@ -4,6 +4,7 @@ from datetime import datetime
 
 from common.admin.html import add_url, when
 from common.admin.resources import actions_of
+from common.clock import utcnow
 from common.parts import Button, Link, Part, Table, Text
 from common.ports import channels
 from common.ports.panels import Column, Panel, add
@@ -13,9 +14,18 @@ from feeds.models import Feed, Item
 from subscriptions.admin_words import rhythm_here, waits_for
 from subscriptions.models import FailedAssignment, LeftOut, Subscribable
 from subscriptions.resources.newsletters import feeds, items
+from subscriptions.subscribers.rate_limits import count_refusals
 
 USERS = ("newsletter", "bridge", "reader")
 OUT_UNLESS = "It isn’t sent unless you put it back before the issue is sent."
+WHY = {
+    "ip": "too many from one internet address",
+    "address": "one address too often",
+    "newsletter": "too many for this newsletter",
+    "domain": "too many at one mail provider",
+    "proxy": "too many from one address in your network, which is probably your proxy. Add it to"
+    " TRUSTED_PROXIES, so that people's own addresses are counted",
+}
 
 
 def install() -> None:
@@ -26,6 +36,7 @@ def install() -> None:
         Panel("Newsletters", newsletters_of_feed, order=20, is_shared=True),
         *actions_of(feeds),
     )
+    add("subscriptions.Subscribable", Panel("Refused sign-ups", turned_away, order=15, tab="subscribers"))
 
 
 def users_of_feeds(rows: Sequence[Feed]) -> dict[int, Part]:
@@ -86,3 +97,13 @@ def withdrawn_words(item: Item, subscribable: Subscribable) -> str:
 
 def _left_out_by_hand(at: datetime, subscribable: Subscribable) -> str:
     return f"Left out by an editor on {when(at, zone=subscribable.zone)}. {OUT_UNLESS}"
+
+
+def turned_away(newsletter: Subscribable) -> Part:
+    refusals = count_refusals(newsletter, now=utcnow())
+    if not refusals:
+        return ""
+    reasons = "; ".join(f"{WHY[scope]} ({count:,})" for scope, count in sorted(refusals.items()))
+    number = pluralize(sum(refusals.values()), "sign-up")
+    words = f"{number} got no confirmation email in the last day: {reasons}. SIGN_UP_LIMITS sets the limits."
+    return Text(words, "alert")

@@ -15,7 +15,7 @@ from feeds.addresses import is_address
 from feeds.credentials import exposure, kind_of, split_address, without_secrets
 from feeds.hubs.subscriptions import read_pushes
 from feeds.items.dry_run import FAILED, DryRun, dry_run, remarks, sentence
-from feeds.items.held import exclude_held, release
+from feeds.items.held import exclude_held, include_item, release
 from feeds.management.options import (
     OPTION_NAMES,
     add_credentials,
@@ -288,3 +288,17 @@ def summary(results: list[PollRow], failed: int) -> str:
 
 def failure(result: PollRow) -> str:
     return f"Feed {result.feed_id}: {result.error}"
+
+
+class IncludeItem(FeedletterCommand):
+    help = "Includes excluded posts: they are sent once they settle. See “list_items --state excluded”."
+    arguments = (argument("ids", type=whole, nargs="+", metavar="ID", help="Its number in “list_items”."),)
+
+    def run(self, **options: Any) -> Result:
+        keys = list(dict.fromkeys(options["ids"]))
+        if missing := set(keys) - set(Item.objects.filter(pk__in=keys).values_list("pk", flat=True)):
+            raise CommandError(f"There is no post {min(missing)}. “list_items” lists them.")
+        now = utcnow()
+        said = {key: include_item(item_id=key, now=now) for key in keys}
+        states = dict(Item.objects.filter(pk__in=keys).values_list("pk", "state"))
+        return [{"id": key, "state": states[key], "said": said[key]} for key in keys]

@@ -1,12 +1,13 @@
 import logging
 import random
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from http import HTTPStatus
 from operator import attrgetter
 
 from django.db import transaction
+from django.db.models import F
 
 from common.backoff import delay
 from common.counters import count
@@ -15,11 +16,10 @@ from common.net.client import keeps_secrets
 from common.text import one_line, shortened
 from feeds.addresses import host_of_url, is_address
 from feeds.credentials import split_address
-from feeds.models import Feed, FeedDocument, Item, Poll, TrackedItem
+from feeds.models import Feed, FeedDocument, HubSubscription, Item, Poll, TrackedItem
 from feeds.polling.audience import tell_audience
 from feeds.polling.claims import is_scout, wake
 from feeds.polling.describe import keep_answer
-from feeds.polling.hub_liveness import live_among, noticed_by_poll
 from feeds.polling.read import CONDITIONS, Reading, ReadingFailed, unforeseen
 from feeds.polling.store import prepare, settle_last, store
 from feeds.rules.address_moves import count_move, is_believed, permanent_target
@@ -34,6 +34,7 @@ from feeds.rules.pace import (
     retry_at,
     shortest_pause,
 )
+from feeds.rules.websub import SILENT_AFTER, TAKES_PUSHES, hub_is_live
 
 LONGEST_BACKOFF = timedelta(hours=24)
 MAX_POLL_ERROR = 1000
@@ -316,3 +317,24 @@ def _after_failure(feed: Feed, failure: ReadingFailed, now: datetime) -> tuple[d
     if pause > PROBED_EVERY and is_recent and is_scout(feed, now):
         return now + PROBED_EVERY, "probe"
     return now + pause, "unreachable"
+
+
+def live_among(*, feed_ids: Iterable[int], now: datetime) -> set[int]:
+    """Return feeds whose hub is reliable, so that they may be read less often. One query."""
+    rows = HubSubscription.objects.filter(feed__in=list(feed_ids), state__in=TAKES_PUSHES)
+    return {
+        row.feed_id
+        for row in rows.only("feed", "state", "expires_at", "missed")
+        if row.feed_id is not None and hub_is_live(row.state, row.expires_at, row.missed, now)
+    }
+
+
+def noticed_by_poll(*, feed_id: int, moment: datetime) -> None:
+    """Count a poll that found posts the hub had not pushed.
+
+    After two, the hub counts as silent until its next push, and we subscribe anew in case it lost us.
+    """
+    live = HubSubscription.objects.filter(feed_id=feed_id, state__in=TAKES_PUSHES, expires_at__gt=moment)
+    last = SILENT_AFTER - 1
+    if not live.filter(missed=last).update(missed=SILENT_AFTER, next_at=moment):
+        live.filter(missed__lt=last).update(missed=F("missed") + 1)

@@ -1,15 +1,15 @@
 import secrets
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Min
+from django.db.models import Count, Min
 from django.utils.translation import gettext, ngettext
 
 from common.refused import Refused, TranslatedRefusal
 from common.text import one_line
-from reader.channels.followers import count_followers
+from feeds.models import Feed
 from reader.models import Channel, Follow, Reader, TimelineEntry, Unread
 
 NOTIFICATIONS, HOME = "notifications", "home"
@@ -127,6 +127,17 @@ def empty_channel(channel: Channel) -> None:
         with transaction.atomic():
             Unread.objects.filter(place__gte=pks[0], place__lte=pks[-1], channel=channel).delete()
             TimelineEntry.objects.filter(pk__gte=pks[0], pk__lte=pks[-1], channel=channel).delete()
+
+
+def count_followers(feeds: Iterable[int], *, now: datetime) -> None:
+    """Runs in the caller's transaction. Polls report posts only if there are followers."""
+    keys = sorted(set(feeds))
+    list(Feed.objects.filter(pk__in=keys).order_by("pk").select_for_update().values_list("pk", flat=True))
+    followed = Follow.objects.filter(feed__in=keys).order_by().values("feed").annotate(n=Count("pk"))
+    counts = dict(followed.values_list("feed", "n"))
+    for key in keys:
+        left = {} if counts.get(key) else {"unread_since": now}
+        Feed.objects.filter(pk=key).update(read_by=counts.get(key, 0), **left)
 
 
 def _checked_name(reader: Reader, name: str, but: Channel | None = None) -> str:

@@ -18,9 +18,8 @@ from feeds.models import Feed
 from feeds.polling.audience import is_still_kept, kept_reading, told_of_all
 from feeds.polling.known_items import chunks
 from feeds.polling.read import Reading
-from reader.channels.channels import NoSuchChannel, drop_channel
+from reader.channels.channels import NoSuchChannel, count_followers, drop_channel
 from reader.channels.filters import mutes_in
-from reader.channels.followers import count_followers
 from reader.entries.filters import ask_again, ask_filters_of, show_what_passes
 from reader.entries.place import NewTimelineEntry, arrival, insert_timeline_entries, lock_placing
 from reader.entries.take import backfilled, columns, newest_of

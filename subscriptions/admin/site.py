@@ -100,6 +100,13 @@ def _subscribe_to(subscribable: Subscribable) -> str:
         return SignUpForm(subscribables=[subscribable]).button
 
 
+def _page_field(label: str, told: str) -> forms.URLField:
+    widget = UnfoldAdminTextInputWidget(attrs={"placeholder": "https://…"})
+    return forms.URLField(
+        label=label, required=False, max_length=500, assume_scheme="https", widget=widget, help_text=told
+    )
+
+
 class SiteForm(forms.ModelForm):  # type: ignore[type-arg]
     logo = PictureField(
         help_text=f"A PNG, JPEG, WebP or GIF. Shown {MOST_LOGO_HEIGHT} pixels high; twice that is sharp."
@@ -108,22 +115,10 @@ class SiteForm(forms.ModelForm):  # type: ignore[type-arg]
         required=False,
         help_text="For dates in this admin and in emails to its users. Newsletters have their own.",
     )
-    imprint_url = forms.URLField(
-        label="Imprint",
-        required=False,
-        max_length=500,
-        assume_scheme="https",
-        widget=UnfoldAdminTextInputWidget(attrs={"placeholder": "https://…"}),
-        help_text="A page that says who runs the site. Many countries require this link in every email.",
+    imprint_url = _page_field(
+        "Imprint", "A page that says who runs the site. Many countries require this link in every email."
     )
-    privacy_url = forms.URLField(
-        label="Privacy",
-        required=False,
-        max_length=500,
-        assume_scheme="https",
-        widget=UnfoldAdminTextInputWidget(attrs={"placeholder": "https://…"}),
-        help_text="A page that says what you do with subscribers’ data.",
-    )
+    privacy_url = _page_field("Privacy", "A page that says what you do with subscribers’ data.")
 
     class Meta:
         model = SiteSettings

@@ -15,6 +15,12 @@ from subscriptions.models import Subscribable, Subscription
 from subscriptions.rules.lists.programs import LIST_STATUSES
 from subscriptions.subscribers.admin_changes import confirm_by_hand, subscribe, unsubscribe
 
+OF_A_SUBSCRIBER = (
+    add_newsletter,
+    argument("--id", type=whole, metavar="ID", help="The number that “list_subscribers” shows."),
+    add_destination,
+)
+
 
 class Subscribe(FeedletterCommand):
     help = "Adds a subscriber: an address, or the account a bridge posts to."
@@ -41,11 +47,7 @@ class Subscribe(FeedletterCommand):
 
 class ConfirmSubscription(FeedletterCommand):
     help = "Confirms an unconfirmed subscription. Only do this if the person agreed."
-    arguments = (
-        add_newsletter,
-        argument("--id", type=whole, metavar="ID", help="The number that “list_subscribers” shows."),
-        add_destination,
-    )
+    arguments = OF_A_SUBSCRIBER
 
     def run(self, **options: Any) -> Result:
         found = find_subscription(find_subscribable(options["newsletter"]), options)
@@ -55,11 +57,7 @@ class ConfirmSubscription(FeedletterCommand):
 
 class Unsubscribe(FeedletterCommand):
     help = "Ends a subscription, named by its address or account, or by its number."
-    arguments = (
-        add_newsletter,
-        argument("--id", type=whole, metavar="ID", help="The number that “list_subscribers” shows."),
-        add_destination,
-    )
+    arguments = OF_A_SUBSCRIBER
 
     def run(self, **options: Any) -> Result:
         subscription = find_subscription(find_subscribable(options["newsletter"]), options)

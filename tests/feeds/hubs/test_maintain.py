@@ -16,7 +16,7 @@ from feeds.hubs import subscriptions
 from feeds.hubs.callbacks import confirm
 from feeds.hubs.subscriptions import Outcome, ask_again, is_reachable, keep_hubs, send_due_request, wanted
 from feeds.models import Feed, HubSubscription
-from feeds.polling.hub_liveness import live_among, noticed_by_poll
+from feeds.polling.record import live_among, noticed_by_poll
 from tests.factories import NOW, FeedDocumentFactory, FeedFactory
 from tests.servers.hub import Hub
 
