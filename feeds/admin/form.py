@@ -30,11 +30,9 @@ FIELD_LABELS = {
 }
 
 
-def _secret(label: str, help_text: str = "") -> forms.CharField:
+def _secret(label: str) -> forms.CharField:
     widget = UnfoldAdminPasswordWidget(attrs={"autocomplete": "new-password"}, render_value=False)
-    return forms.CharField(
-        label=label, required=False, max_length=MAX_VALUE, strip=False, help_text=help_text, widget=widget
-    )
+    return forms.CharField(label=label, required=False, max_length=MAX_VALUE, strip=False, widget=widget)
 
 
 def _text(label: str, limit: int) -> forms.CharField:

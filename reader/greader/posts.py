@@ -21,7 +21,6 @@ from reader.timelines.pages import Timeline
 from reader.timelines.selections import (
     ReadState,
     Selection,
-    Tally,
     Trait,
     mark_selected_read,
     select,
@@ -54,12 +53,12 @@ def count_unread(call: AppCall) -> Shown:
     labels = folders(call)
     counts = {StreamName("feed", str(feed)): tally for feed, tally in feeds.items()}
     counts |= {StreamName("label", labels[one]): tally for one, tally in channels.items() if one in labels}
-    total = sum(tally.posts for tally in feeds.values())
+    total = sum(number for number, _ in feeds.values())
     if total:
-        counts[names.READING_LIST] = Tally(total, max(tally.newest for tally in feeds.values()))
+        counts[names.READING_LIST] = total, max(newest for _, newest in feeds.values())
     listed = [
-        {"id": str(name), "count": tally.posts, "newestItemTimestampUsec": microseconds(tally.newest)}
-        for name, tally in counts.items()
+        {"id": str(name), "count": number, "newestItemTimestampUsec": microseconds(newest)}
+        for name, (number, newest) in counts.items()
     ]
     return {"max": total, "unreadcounts": listed}
 

@@ -109,11 +109,10 @@ def discover(me: str) -> Endpoints:
     return endpoints
 
 
-def fetched(url: str, *, accept: str, headers: Mapping[str, str] | None = None) -> Fetched:
+def fetched(url: str, *, accept: str) -> Fetched:
     """Fetch at most 1 MB in five seconds, with any status. Raises NotConfirmed."""
     try:
-        sent = {"Accept": accept, **(headers or {})}
-        return client().get(url, headers=sent, timeout=SECONDS, max_bytes=MAX_BYTES)
+        return client().get(url, headers={"Accept": accept}, timeout=SECONDS, max_bytes=MAX_BYTES)
     except FetchError as error:
         raise NotConfirmed(sentence(error, url)) from error
 

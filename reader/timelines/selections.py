@@ -21,6 +21,8 @@ from reader.timelines.stars import starred_among
 
 READ_TOGETHER = 100
 
+Tallies = Mapping[int, tuple[int, datetime]]
+
 
 class ReadState(Enum):
     READ = "read"
@@ -48,12 +50,6 @@ class Selection:
     def wanted(self) -> tuple[Trait, ...]:
         """Return traits, with opposites of unwanted states."""
         return (*self.traits, *(OPPOSITES[trait] for trait in self.without if trait in OPPOSITES))
-
-
-@dataclass(frozen=True, slots=True)
-class Tally:
-    posts: int
-    newest: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +86,8 @@ def mark_selected_read(selection: Selection) -> None:
     delete_unread(query.rows.filter(_condition(selection, query)))
 
 
-def unread_tallies(reader: Reader) -> tuple[Mapping[int, Tally], Mapping[int, Tally]]:
-    """Count by feed and by channel, omitting zeros."""
+def unread_tallies(reader: Reader) -> tuple[Tallies, Tallies]:
+    """Return numbers of unread posts and newest times, by feed and by channel, omitting zeros."""
     query = _unread(reader)
     rows = query.rows.filter(_condition(Selection(reader), query)).order_by()
     numbers = {"posts": Count("place__entry", distinct=True), "newest": Max("place__came_at")}
@@ -100,8 +96,8 @@ def unread_tallies(reader: Reader) -> tuple[Mapping[int, Tally], Mapping[int, Ta
     channels = same.filter(whose=reader.pk, place__entry__places__hidden__lt=1)
     channels = channels.values_list("place__entry__places__channel").annotate(**numbers)
     return (
-        {feed: Tally(posts, newest) for feed, posts, newest in feeds},
-        {channel: Tally(posts, newest) for channel, posts, newest in channels},
+        {feed: (posts, newest) for feed, posts, newest in feeds},
+        {channel: (posts, newest) for channel, posts, newest in channels},
     )
 
 

@@ -87,9 +87,9 @@ def define_subscribable(*, name: str, feeds: Sequence[Feed], **fields: Any) -> S
     return subscribable
 
 
-def unused_name(wanted: str, usual: str = "newsletter") -> str:
+def unused_name(wanted: str) -> str:
     """Return a valid name that no newsletter has; `wanted` if possible."""
-    name = re.sub(r"[^A-Za-z0-9._-]+", "-", wanted)[:56].strip("-") or usual
+    name = re.sub(r"[^A-Za-z0-9._-]+", "-", wanted)[:56].strip("-") or "newsletter"
     taken = set(Subscribable.objects.filter(name__startswith=name).values_list("name", flat=True))
     numbered = (f"{name}-{n}" for n in count(2))
     return next(each for each in chain([name], numbered) if each not in taken)

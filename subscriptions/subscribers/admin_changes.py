@@ -34,7 +34,6 @@ def subscribe(
     now: datetime,
     confirmed: bool = True,
     language: str = "",
-    origin: Origin = BY_ADMIN,
 ) -> Subscription:
     """Check new credentials with the service before any write. Raises InvalidDestination.
 
@@ -43,12 +42,7 @@ def subscribe(
     kind = channels.get(subscribable.channel)
     parsed = kind.check(kind.parse_destination(data))
     return subscribe_checked(
-        subscribable=subscribable,
-        parsed=parsed,
-        now=now,
-        confirmed=confirmed,
-        language=language,
-        origin=origin,
+        subscribable=subscribable, parsed=parsed, now=now, confirmed=confirmed, language=language
     )
 
 
