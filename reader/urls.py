@@ -9,20 +9,7 @@ from reader.indieauth import endpoints
 from reader.indieauth.endpoints import client_document
 from reader.mentions.receive import webmention
 from reader.microsub.view import microsub
-from reader.pages import (
-    account,
-    channels,
-    compose,
-    connect,
-    consent,
-    feeds,
-    filters,
-    lists,
-    news,
-    people,
-    profile,
-    timelines,
-)
+from reader.pages import account, channels, compose, connect, consent, feeds, news, people, profile, timelines
 from reader.pages.posts import media
 
 app_name = "reader"
@@ -42,7 +29,7 @@ urlpatterns = [
     path("reader/account/erase/", account.erase, name="erase"),
     path("reader/c/<slug:uid>/", timelines.timeline, name="channel"),
     path("reader/c/<slug:uid>/settings/", channels.ChannelSettings.as_view(), name="channel_settings"),
-    path("reader/c/<slug:uid>/filters/", filters.channel_filters, name="filters"),
+    path("reader/c/<slug:uid>/filters/", channels.channel_filters, name="filters"),
     path("reader/deck/", timelines.deck, name="deck"),
     path("reader/channels/", channels.Channels.as_view(), name="channels"),
     path("reader/muted/", channels.muted_people, name="muted"),
@@ -56,8 +43,8 @@ urlpatterns = [
     path("reader/search/", timelines.search_page, name="search"),
     path("reader/follow/", feeds.FollowPage.as_view(), name="follow"),
     path("reader/feeds/", feeds.feeds, name="feeds"),
-    path("reader/feeds/opml/", lists.ImportPage.as_view(), name="opml"),
-    path("reader/feeds/list.opml", lists.export, name="export"),
+    path("reader/feeds/opml/", feeds.ImportPage.as_view(), name="opml"),
+    path("reader/feeds/list.opml", feeds.export, name="export"),
     path("reader/feeds/<int:pk>/", feeds.FeedPage.as_view(), name="feed"),
     path("reader/feeds/<int:pk>/unfollow/", feeds.stop_following, name="unfollow"),
     path("reader/news/", news.news, name="news"),

@@ -1,6 +1,14 @@
-from collections.abc import Callable, Collection, Iterable, Mapping
+import logging
+import time
+import uuid
+from collections import defaultdict, deque
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import closing
 from datetime import datetime, timedelta
+from itertools import islice
+from typing import Protocol
 
+from django.conf import settings
 from django.db import transaction
 from django.db.models import Q
 
@@ -8,12 +16,37 @@ from common.clock import utcnow
 from common.net.client import SafeClient
 from common.net.client import client as shared_client
 from common.passes import TimeBudget
+from feeds.addresses import host_of_url
 from feeds.models import Feed, Poll
 from feeds.models.feed import FeedQuerySet
-from feeds.polling.claims import asks, claim_feed, release_feeds
-from feeds.polling.poll_pass import PollingPass
+from feeds.polling.claims import (
+    FEED_LEASE,
+    asks,
+    claim_feed,
+    claim_feeds,
+    claim_hosts,
+    release_feeds,
+    release_hosts,
+    renew,
+)
+from feeds.polling.fetchers import FetchedAsk, Fetchers, HostQueue
+from feeds.polling.known_items import chunks
 from feeds.polling.read import ReadingFailed, pushed, read
 from feeds.polling.record import record_all, record_push
+from feeds.rules.pace import host_rests_until
+
+log = logging.getLogger(__name__)
+
+RENEW_EVERY = FEED_LEASE.total_seconds() / 4
+# A killed pass should leave few leases.
+FEEDS_OF_A_HOST = 32
+HOSTS_AT_A_TIME = 32
+MOST_IN_A_PASS = 20_000
+LONGEST_PAUSE_SECONDS = 0.5
+# Recording many together costs little more than one, but none may wait long.
+RECORDED_TOGETHER = 64
+UNRECORDED_SECONDS = 0.2
+UNRECORDED_BYTES = 10_000_000
 
 
 def poll_due(
@@ -75,3 +108,187 @@ def request_poll(*, feed_ids: Iterable[int], now: datetime) -> int:
         # Ordered to avoid deadlocks.
         pks = list(later.order_by("pk").select_for_update().values_list("pk", flat=True))
         return later.filter(pk__in=pks).update(next_poll_at=now, next_poll_why="hurry")
+
+
+class Candidates(Protocol):
+    def __call__(self, now: datetime, also: Collection[int] = ()) -> FeedQuerySet:
+        """Return feeds that may be read now, and any in `also`."""
+
+
+class PollingPass:
+    """Leases hosts, fetches their feeds in threads, records in this one. Polls each candidate once."""
+
+    def __init__(
+        self,
+        candidates: Candidates,
+        *,
+        clock: Callable[[], datetime],
+        http: SafeClient,
+        budget: TimeBudget,
+        heed_rests: bool,
+    ) -> None:
+        self._candidates, self._clock, self._http = candidates, clock, http
+        self._budget, self._heed_rests = budget, heed_rests
+        self._token = uuid.uuid4()
+        self._waiting: dict[str, deque[int]] = {}
+        self._hosts: dict[str, HostQueue] = {}
+        self._feeds: dict[int, Feed] = {}
+        self._sharers: set[int] = set()
+        self._order: dict[int, int] = {}
+        self._results: list[Poll] = []
+        self._done: list[FetchedAsk] = []
+        self._done_since = self._renewed_at = time.monotonic()
+
+    def run(self) -> list[Poll]:
+        self._waiting = self._due()
+        if self._waiting:
+            with closing(Fetchers(settings.POLL_THREADS, self._http, self._clock)) as fetchers:
+                try:
+                    self._work(fetchers)
+                finally:
+                    release_feeds(token=self._token, feeds=self._feeds)
+                    self._leave(list(self._hosts))
+        return sorted(self._results, key=lambda result: self._order[result.feed_id])
+
+    def _due(self) -> dict[str, deque[int]]:
+        now = self._clock()
+        limit = MOST_IN_A_PASS if self._budget.is_limited else None
+        rows = self._candidates(now).order_by("next_poll_at", "pk").values_list("pk", "host", "url")[:limit]
+        places = {pk: (host or host_of_url(url), url) for pk, host, url in rows.iterator()}
+        sharers: dict[tuple[str, str], list[int]] = defaultdict(list)
+        for chunk in chunks(list(set(places.values()))):
+            hosts, urls = {host for host, _ in chunk}, [url for _, url in chunk]
+            others = Feed.objects.watched().unleased(now).filter(host__in=hosts, url__in=urls, failures=0)
+            for pk, host, url in others.values_list("pk", "host", "url"):
+                if pk not in places:
+                    sharers[host, url].append(pk)
+        self._sharers = {pk for pks in sharers.values() for pk in pks}
+        waiting: dict[str, deque[int]] = defaultdict(deque)
+        for due, place in places.items():
+            for pk in (due, *sharers.pop(place, ())):
+                self._order[pk] = len(self._order)
+                waiting[place[0]].append(pk)
+        return dict(waiting)
+
+    def _work(self, fetchers: Fetchers) -> None:
+        while True:
+            may_start = not self._budget.is_spent
+            if may_start:
+                self._refill()
+                self._claim(fetchers)
+            while may_start:
+                may_start = False
+                for host in self._hosts.values():
+                    if not fetchers.is_full and (ask := host.next_ask(time.monotonic())):
+                        fetchers.start(ask, host.name)
+                        may_start = True
+            if time.monotonic() - self._renewed_at > RENEW_EVERY:
+                self._renewed_at = time.monotonic()
+                renew(token=self._token, hosts=self._hosts, feeds=self._feeds, now=self._clock())
+            for done in fetchers.finished(self._pause(fetchers)):
+                self._take_in(done)
+            self._record(all_done=not fetchers.running)
+            self._leave(
+                [name for name, host in self._hosts.items() if not (host.asks or host.running or host.later)]
+            )
+            if not fetchers.running and not self._done:
+                if self._budget.is_spent or not (self._waiting or self._hosts):
+                    return
+                time.sleep(self._pause(fetchers))
+
+    def _claim(self, fetchers: Fetchers) -> None:
+        ready = sum(min(len(host.asks), host.width) for host in self._hosts.values())
+        if ready >= fetchers.threads or not self._waiting:
+            return
+        names = list(islice(self._waiting, HOSTS_AT_A_TIME))
+        wanted = {name: list(islice(self._waiting[name], FEEDS_OF_A_HOST)) for name in names}
+        now = self._clock()
+        claimed = claim_hosts(
+            wanted,
+            self._candidates(now, self._sharers),
+            token=self._token,
+            now=now,
+            heed_rests=self._heed_rests,
+        )
+        for host, feeds in claimed.items():
+            wait = max((host.free_at - now).total_seconds(), 0) if host.free_at else 0
+            self._feeds.update({feed.pk: feed for feed in feeds})
+            self._hosts[host.name] = HostQueue(
+                host.name,
+                width=settings.POLL_HOST_REQUESTS,
+                gap=settings.POLL_HOST_GAP,
+                next_start=time.monotonic() + wait,
+                asks=deque(asks(feeds)),
+            )
+        for name, keys in wanted.items():
+            rest = list(self._waiting.pop(name))[len(keys) :]
+            if rest and name in self._hosts:
+                self._hosts[name].later.extend(rest)
+
+    def _refill(self) -> None:
+        low = [host for host in self._hosts.values() if host.later and len(host.asks) < FEEDS_OF_A_HOST // 2]
+        if all(host.asks for host in low):
+            return
+        now, keys = self._clock(), {}
+        for host in low:
+            for _ in range(min(len(host.later), FEEDS_OF_A_HOST)):
+                keys[host.later.popleft()] = host.name
+        feeds = claim_feeds(self._candidates(now, self._sharers).filter(pk__in=keys), self._token, now)
+        self._feeds.update({feed.pk: feed for feed in feeds})
+        for host in low:
+            own = [feed for feed in feeds if keys[feed.pk] == host.name]
+            host.asks.extend(asks(sorted(own, key=lambda feed: self._order[feed.pk])))
+
+    def _pause(self, fetchers: Fetchers) -> float:
+        if fetchers.is_full:
+            return LONGEST_PAUSE_SECONDS
+        startable = (host for host in self._hosts.values() if host.asks and host.running < host.width)
+        soonest = min((host.next_start for host in startable), default=None)
+        if soonest is None:
+            return LONGEST_PAUSE_SECONDS
+        return min(max(soonest - time.monotonic(), 0.001), LONGEST_PAUSE_SECONDS)
+
+    def _take_in(self, done: FetchedAsk) -> None:
+        """A host that asks for a rest is left out of this pass."""
+        self._done_since = self._done_since if self._done else time.monotonic()
+        self._done.append(done)
+        host = self._hosts[done.host]
+        host.running -= 1
+        failure = done.answer.failure
+        if failure is None:
+            return
+        until = host_rests_until(failure.status, failure.retry_after, done.answer.moment)
+        if until is not None:
+            left = [pk for ask in host.asks for pk in ask.feeds]
+            release_feeds(token=self._token, feeds=left)
+            for pk in left:
+                del self._feeds[pk]
+            host.asks.clear()
+            host.later.clear()
+            host.rests_until = until
+
+    def _record(self, *, all_done: bool) -> None:
+        bodies = (done.answer.fetched.body for done in self._done if done.answer.fetched)
+        if not self._done or not (
+            all_done
+            or len(self._done) >= RECORDED_TOGETHER
+            or sum(map(len, bodies)) > UNRECORDED_BYTES
+            or time.monotonic() - self._done_since > UNRECORDED_SECONDS
+        ):
+            return
+        readings = [
+            (self._feeds.pop(pk), reading) for done in self._done for pk, reading in done.readings.items()
+        ]
+        self._done = []
+        self._results += record_all(readings)
+
+    def _leave(self, names: Sequence[str]) -> None:
+        hosts = [self._hosts.pop(name) for name in names]
+        gap = settings.POLL_HOST_GAP
+        soon = self._clock() + timedelta(seconds=gap) if gap else None
+        release_hosts(
+            token=self._token, hosts=[host.name for host in hosts if not host.rests_until], free_at=soon
+        )
+        for host in hosts:
+            if host.rests_until:
+                release_hosts(token=self._token, hosts=[host.name], free_at=host.rests_until)

@@ -152,7 +152,7 @@ class Marking(models.Model):
     reader = models.OneToOneField(Reader, on_delete=models.CASCADE, primary_key=True, related_name="marking")
     # Pages undo by name, so never a later marking.
     name = models.CharField(max_length=16)
-    # Packed by reader.timelines.undo.
+    # Packed by reader.timelines.marks.
     places = models.BinaryField()
     count = models.PositiveIntegerField()
     at = models.DateTimeField(default=timezone.now)

@@ -34,10 +34,9 @@ from reader.micropub.compositions import NoSuchComposition
 from reader.models import Channel, Follow, Reader
 from reader.people.readers import may_read, note_seen
 from reader.rules.order import number_in
-from reader.timelines.marks import NoSuchPost
+from reader.timelines.marks import NoSuchPost, NothingToUndo
 from reader.timelines.pages import MOST_COUNTED, SHOWN_OF_FEED, channels_with_unread, newest_unread_by_feed
 from reader.timelines.stars import NoSuchEntry
-from reader.timelines.undo import NothingToUndo
 
 View = Callable[..., HttpResponseBase]
 

@@ -3,18 +3,23 @@ from datetime import timedelta
 from typing import Any
 
 from django.core.exceptions import ValidationError
+from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils.decorators import method_decorator
 from django.utils.functional import cached_property
 from django.utils.http import urlencode
 from django.utils.translation import gettext, gettext_noop
 from django.views.decorators.http import require_POST, require_safe
 
+from common.body_limits import MAX_FORM_BYTES, takes_body
 from common.clock import utcnow
+from common.passes import TimeBudget
 from common.text import one_line
 from feeds.adding.discover import discover
 from feeds.addresses import MAX_FEED_URL
+from feeds.parsing.opml import MAX_BYTES
 from feeds.polling.poll import request_poll
 from reader.channels.channels import add_channel, channel_of
 from reader.channels.follows import (
@@ -26,10 +31,11 @@ from reader.channels.follows import (
     shared_feed_at,
     unfollow,
 )
-from reader.models import Channel, Follow, Reader, TimelineEntry
+from reader.channels.opml import export_follows, follow_listed, keep_list, report_of, stop_list
+from reader.models import Channel, Follow, FollowLine, FollowList, Reader, TimelineEntry
 from reader.models.channel import LONGEST_FOLLOW_NAME
 from reader.models.entry import TimelineEntryQuerySet
-from reader.pages.access import ReaderFormPage, ReaderPage, for_readers, surroundings
+from reader.pages.access import WAITED_FOR, ReaderFormPage, ReaderPage, for_readers, surroundings
 from reader.pages.forms import FollowForm
 from reader.pages.timelines import shown_timeline
 from reader.rules.order import LARGEST_KEY
@@ -37,6 +43,8 @@ from reader.timelines.pages import Timeline
 
 # Its server is polled once, however many readers ask.
 READ_AGAIN_AFTER = timedelta(minutes=1)
+LINES_SHOWN = 500
+REFRESHED_AFTER_SECONDS = 3
 
 
 class FollowPage(ReaderFormPage):
@@ -186,3 +194,59 @@ def _follow_in(reader: Reader, pk: int, request: HttpRequest) -> Follow:
         if follow.channel.uid == request.POST.get("channel"):
             return follow
     raise Http404("This feed isn’t followed in that channel.")
+
+
+@method_decorator(takes_body(MAX_BYTES + MAX_FORM_BYTES, files=True, for_users=True), name="dispatch")
+class ImportPage(ReaderPage):
+    """The last import. A POST uploads a file, or (`act`) stops the import."""
+
+    template_name = "reader/opml.html"
+    section = "feeds"
+    failure = gettext_noop("This file couldn’t be imported.")
+
+    def post(self, request: HttpRequest) -> HttpResponse:
+        if request.POST.get("act") == "stop":
+            stop_list(reader=self.reader, now=utcnow())
+            return redirect("reader:opml")
+        uid, file = request.POST.get("channel", ""), request.FILES.get("file")
+        channel = channel_of(self.reader, uid) if uid else None
+        if not may_look(self.reader):
+            return self.refuse_attempt()
+        if file is None:
+            return self.refuse(gettext("Choose a file first."))
+        body = file.read(MAX_BYTES + 1)
+        kept = keep_list(reader=self.reader, body=body, channel=channel, now=utcnow())
+        follow_listed(kept, left=TimeBudget(WAITED_FOR))
+        return redirect("reader:opml")
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        kept = FollowList.objects.filter(reader=self.reader).first()
+        return super().get_context_data(list=kept, **(_told(kept) if kept else {}), **kwargs)
+
+    def render_to_response(self, context: dict[str, Any], **kwargs: Any) -> HttpResponse:
+        response = super().render_to_response(context, **kwargs)
+        if context["list"] and context["list"].ended_at is None and "problem" not in context:
+            response.headers["Refresh"] = str(REFRESHED_AFTER_SECONDS)
+        return response
+
+
+@for_readers
+@require_safe
+def export(request: HttpRequest, reader: Reader) -> HttpResponse:
+    lines = export_follows(reader, now=utcnow())
+    name = f'attachment; filename="{reader.slug}.opml"'
+    return HttpResponse("".join(lines), content_type="text/x-opml", headers={"Content-Disposition": name})
+
+
+def _shown(kept: FollowList, outcome: FollowLine.Outcome) -> "QuerySet[FollowLine]":
+    lines = kept.lines.filter(outcome=outcome)
+    return lines if outcome == FollowLine.Outcome.REFUSED else lines.filter(post__isnull=True)
+
+
+def _told(kept: FollowList) -> dict[str, object]:
+    report = report_of(kept)
+    lines = {
+        outcome.value: list(_shown(kept, outcome)[:LINES_SHOWN])
+        for outcome in (FollowLine.Outcome.REFUSED, FollowLine.Outcome.FOLLOWED, FollowLine.Outcome.KNOWN)
+    }
+    return {"report": report, "done": report.total - report.waiting, "lines": lines}

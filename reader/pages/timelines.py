@@ -32,8 +32,8 @@ from reader.pages.posts import ShownPost, shown_places, shown_post, web_address
 from reader.rules.order import LARGEST_KEY, BadCursor, Key, PageRequest, number_in
 from reader.rules.saving import save_address
 from reader.timelines import marks, stars
+from reader.timelines.marks import all_below, all_between, mark_read_undoably, undo
 from reader.timelines.pages import Timeline, neighbours, newest_key, page_of
-from reader.timelines.undo import all_below, all_between, mark_read_undoably, undo
 
 FOUND = 50
 # Days.

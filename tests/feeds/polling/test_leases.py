@@ -13,7 +13,7 @@ from django.db import connection
 from common.net.client import client as shared_client
 from feeds.adding.add import alter_feed
 from feeds.models import Feed, Host, Item, Poll
-from feeds.polling import poll_pass
+from feeds.polling import poll
 from feeds.polling.claims import (
     FEED_LEASE,
     asks,
@@ -109,7 +109,7 @@ def test_a_lease_ends_by_its_own_token_alone() -> None:
 def test_a_pass_that_waits_long_for_an_answer_keeps_its_feed(
     server: FeedServer, transactional_db: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(poll_pass, "RENEW_EVERY", 0)
+    monkeypatch.setattr(poll, "RENEW_EVERY", 0)
     blog, minutes, kept = Blog(server), count(), list[bool]()
     blog.watch()
 

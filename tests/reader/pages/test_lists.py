@@ -9,7 +9,7 @@ from django.test import Client
 from feeds.parsing.opml import parse_opml
 from reader.channels.opml import keep_list
 from reader.models import Channel, Follow, FollowList, Reader
-from reader.pages import lists
+from reader.pages import feeds
 from tests.factories import NOW, FeedFactory
 from tests.reader.channels.test_opml import LIST
 
@@ -27,7 +27,7 @@ def a_file(body: str = LIST) -> BytesIO:
 def test_a_file_is_taken_over_and_each_line_is_told(
     browser: Client, ada: Reader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lists, "WAITED_FOR", None)
+    monkeypatch.setattr(feeds, "WAITED_FOR", None)
     answer = browser.post(PAGE, {"file": a_file(), "channel": "home"})
     assert (answer.status_code, answer.headers["Location"]) == (302, PAGE)
     assert Follow.objects.count() == 5
@@ -43,7 +43,7 @@ def test_a_file_is_taken_over_and_each_line_is_told(
 def test_reasons_are_in_the_readers_language_or_marked_as_english(
     browser: Client, ada: Reader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lists, "WAITED_FOR", None)
+    monkeypatch.setattr(feeds, "WAITED_FOR", None)
     browser.post(PAGE, {"file": a_file(), "channel": "home"}, headers=GERMAN)
     page = browser.get(PAGE, headers=GERMAN).content.decode()
     assert '<span lang="en" dir="auto">It is a link to a web page, not a feed.</span>' in page
