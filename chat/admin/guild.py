@@ -6,9 +6,10 @@ from chat.guilds.feeds import remove_feed
 from chat.guilds.servers import bot_settings
 from chat.models import Guild, GuildFeed
 from common.admin.html import column, list_link, moment_of, when
-from common.admin.model_admin import ServiceAdmin, count_of
+from common.admin.model_admin import ServiceAdmin
 from common.admin.page_words import EmptyList
 from common.clock import utcnow
+from common.db.tallies import count_of
 from common.parts import Link, Part, Table
 from common.ports.panels import Action, Panel
 from common.text import pluralize

@@ -7,8 +7,7 @@ from typing import Any, ClassVar
 from django.contrib.admin import ModelAdmin as DjangoModelAdmin
 from django.contrib.admin.options import IS_POPUP_VAR
 from django.contrib.auth import get_permission_codename
-from django.db.models import Count, IntegerField, Model, OuterRef, QuerySet, Subquery
-from django.db.models.functions import Coalesce
+from django.db.models import Model, QuerySet
 from django.forms import BaseForm
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.http.response import HttpResponseBase
@@ -300,9 +299,3 @@ def shown_column(column: panels.Column) -> Callable[[Any], Any]:
     shown.short_description = column.title  # type: ignore[attr-defined]
     shown.__name__ = column.name
     return shown
-
-
-def count_of(related: "QuerySet[Any]", key: str) -> Coalesce:
-    """Count by `key`, without a join."""
-    own = related.filter(**{key: OuterRef("pk")}).order_by().values(key)
-    return Coalesce(Subquery(own.annotate(n=Count("pk")).values("n"), output_field=IntegerField()), 0)

@@ -2,7 +2,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.db import connection
-from django.db.models import Count, QuerySet
+from django.db.models import Count, IntegerField, OuterRef, QuerySet, Subquery
+from django.db.models.functions import Coalesce
 
 # Larger counts are estimates.
 EXACT = 50_000
@@ -13,6 +14,12 @@ FROM pg_class LEFT JOIN pg_stats ON schemaname = relnamespace::regnamespace::tex
     AND attname = %s
 WHERE pg_class.oid = %s::regclass
 """
+
+
+def count_of(related: "QuerySet[Any]", key: str) -> Coalesce:
+    """Count by `key`, without a join."""
+    own = related.filter(**{key: OuterRef("pk")}).order_by().values(key)
+    return Coalesce(Subquery(own.annotate(n=Count("pk")).values("n"), output_field=IntegerField()), 0)
 
 
 def counted_by(

@@ -15,11 +15,12 @@ from django.views.decorators.http import require_POST
 from common.admin.draw import block
 from common.admin.html import add_url, brief, column, list_link, object_url
 from common.admin.lists import asks
-from common.admin.model_admin import ReadOnlyAdmin, count_of
+from common.admin.model_admin import ReadOnlyAdmin
 from common.admin.page_words import EmptyList
 from common.admin.refusals import require
 from common.admin.resources import actions_of
 from common.clock import utcnow
+from common.db.tallies import count_of
 from common.parts import Button, Part
 from common.ports.panels import Panel
 from common.text import shortened

@@ -17,10 +17,11 @@ from channels.rules.meaning import advice
 from channels.rules.server_words import meaning
 from common.admin.html import column, list_link, moment_of, when
 from common.admin.lists import asks
-from common.admin.model_admin import ServiceAdmin, count_of
+from common.admin.model_admin import ServiceAdmin
 from common.admin.page_words import EmptyList
 from common.admin.resources import actions_of
 from common.clock import utcnow
+from common.db.tallies import count_of
 from common.parts import Bar, Box, Chart, Facts, Link, Meter, Part, Table, Text
 from common.ports.panels import Panel
 from common.text import pluralize

@@ -15,9 +15,10 @@ from django.utils.html import format_html, format_html_join
 from unfold.widgets import UnfoldAdminIntegerFieldWidget, UnfoldAdminSelectWidget
 
 from common.admin.html import ago, brief, column, list_link, moment_of, web_link, when
-from common.admin.model_admin import ServiceAdmin, count_of
+from common.admin.model_admin import ServiceAdmin
 from common.admin.page_words import EmptyList
 from common.clock import utcnow
+from common.db.tallies import count_of
 from common.parts import Facts, Link, Part, Table, Text, listed
 from common.ports import panels
 from common.ports.panels import Action, Panel

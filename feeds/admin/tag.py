@@ -85,16 +85,16 @@ class RemoveTags(forms.Form):
 
 def add_tags(request: HttpRequest, keys: list[int], *, names: list[str]) -> str:
     done = tag_feeds(feeds=keys, names=names)
-    said = f"{pluralize(done, 'feed')} got {_listed(names)}."
+    said = f"{pluralize(done, 'feed')} got {tags_in_words(names)}."
     return said if done == len(keys) else f"{said} {len(keys) - done:,} had it already."
 
 
 def remove_tags(request: HttpRequest, keys: list[int], *, names: list[str]) -> str:
     done = untag_feeds(feeds=keys, names=names)
-    return f"{pluralize(done, 'feed')} lost {_listed(names)}."
+    return f"{pluralize(done, 'feed')} lost {tags_in_words(names)}."
 
 
-def _listed(names: list[str]) -> str:
+def tags_in_words(names: list[str]) -> str:
     tags = ", ".join(f"“{name}”" for name in names)
     return f"the tag {tags}" if len(names) == 1 else f"the tags {tags}"
 

@@ -14,6 +14,7 @@ from common.admin.refusals import require
 from common.clock import utcnow
 from common.parts import Bar, Box, Button, Chart, Dot, Fold, Link, Part, Table, Text
 from common.text import pluralize, shortened
+from feeds.admin_words import brought
 from feeds.items.dry_run import dry_run, remarks, sentence
 from feeds.items.history import POLLS_PLOTTED, PollStretch, brought_nothing, folded, posts_per_week, readings
 from feeds.models import Feed, Item, Poll
@@ -167,16 +168,7 @@ def stretch_words(stretch: PollStretch) -> str:
 def poll_words(poll: Poll) -> str:
     if poll.outcome == Poll.Outcome.FAILED:
         return "failed"
-    counts = (
-        (pluralize(poll.new, "new post"), poll.new),
-        (f"{poll.changed:,} changed", poll.changed),
-        (f"{poll.vanished:,} withdrawn", poll.vanished),
-        (f"{poll.held:,} held for you", poll.held),
-        (f"{poll.excluded:,} not to be sent", poll.excluded),
-        (f"{poll.final:,} settled", poll.final),
-    )
-    words = ", ".join(said for said, count in counts if count) or "nothing new"
-    return f"told by its hub: {words}" if poll.origin == Poll.Origin.PUSH else words
+    return f"told by its hub: {brought(poll)}" if poll.origin == Poll.Origin.PUSH else brought(poll)
 
 
 def answer(poll: Poll) -> str:

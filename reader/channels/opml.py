@@ -39,7 +39,7 @@ from feeds.parsing.opml import (
     parse_opml,
     write_opml,
 )
-from reader.channels.channels import LONGEST_CHANNEL_NAME, NoSuchChannel, add_channel
+from reader.channels.channels import LONGEST_CHANNEL_NAME, NoSuchChannel, channel_named, default_channel
 from reader.channels.follows import follow_unseen
 from reader.channels.saved_posts import import_saved_post
 from reader.models import Channel, Follow, FollowLine, FollowList, Reader
@@ -51,7 +51,6 @@ log = logging.getLogger(__name__)
 OPML_LEASE = timedelta(seconds=60)
 # Spreads first polls, so that feeds of letters are polled in between.
 READ_EVERY = timedelta(seconds=0.2)
-FIRST_CHANNEL = "Home"
 NOT_OPEN = gettext_noop(
     "The address contains a user name or password. Add this feed under “Follow something”."
 )
@@ -105,7 +104,7 @@ def keep_list(*, reader: Reader, body: bytes, channel: Channel | None = None, no
     Feeds without a folder go into `channel`, or the first one. Raises OpmlError and other Refused.
     """
     opml, saved = _read(body)
-    lines = _lines(opml, (channel or _first_channel(reader)).name)
+    lines = _lines(opml, (channel or default_channel(reader)).name)
     lines += [
         FollowLine(line=number, url=one.link, name=_name(one.title), post=asdict(one))
         for number, one in enumerate(saved, 1)
@@ -127,7 +126,7 @@ def keep_list(*, reader: Reader, body: bytes, channel: Channel | None = None, no
     for name in reversed(list(dict.fromkeys(named))):
         # Its lines will report the error.
         with suppress(Refused):
-            _channel_named(reader, name)
+            channel_named(reader, name)
     return kept
 
 
@@ -259,16 +258,6 @@ def _channel_name(name: str) -> str:
     return one_line(name)[:LONGEST_CHANNEL_NAME].strip()
 
 
-def _first_channel(reader: Reader) -> Channel:
-    channels = reader.channels.filter(is_notifications=False).order_by("position", "pk")
-    home = channels.filter(uid="home").first() or channels.first()
-    return home or add_channel(reader=reader, name=FIRST_CHANNEL)
-
-
-def _channel_named(reader: Reader, name: str) -> Channel:
-    return reader.channels.filter(name=name).first() or add_channel(reader=reader, name=name)
-
-
 def _followed(
     reader: Reader, line: FollowLine, wait: timedelta, clock: Callable[[], datetime]
 ) -> tuple[Outcome, str]:
@@ -278,7 +267,7 @@ def _followed(
             return Outcome.FOLLOWED if is_new else Outcome.KNOWN, ""
         if not is_address(line.url):
             return Outcome.REFUSED, NO_ADDRESS
-        channel = _channel_named(reader, line.channel)
+        channel = channel_named(reader, line.channel)
         _, is_new = follow_unseen(channel=channel, url=line.url, name=line.name, wait=wait, clock=clock)
     except (Refused, NoSuchChannel) as error:
         return Outcome.REFUSED, str(error)

@@ -24,6 +24,7 @@ from common.parts import Button, Facts, Link, Part, Table, listed
 from common.ports import channels
 from common.ports.panels import Action, Panel
 from common.text import pluralize
+from feeds.admin.tag import tags_in_words
 from subscriptions.admin.list_import import ListPages
 from subscriptions.admin.subscription_filters import (
     ChannelFilter,
@@ -97,21 +98,16 @@ def tag_actions(people: People) -> tuple[Action, Action]:
 
     def add(request: HttpRequest, keys: list[int], *, names: list[str]) -> str:
         done = tag_people(destinations=people(keys), names=names)
-        return f"{pluralize(done, 'person', 'people')} got {_named(names)}."
+        return f"{pluralize(done, 'person', 'people')} got {tags_in_words(names)}."
 
     def remove(request: HttpRequest, keys: list[int], *, names: list[str]) -> str:
         done = untag_people(destinations=people(keys), names=names)
-        return f"{pluralize(done, 'person', 'people')} lost {_named(names)}."
+        return f"{pluralize(done, 'person', 'people')} lost {tags_in_words(names)}."
 
     return (
         Action("add_tags", "Add tags", add, form=AddTagsForm, permission="everywhere"),
         Action("remove_tags", "Remove tags", remove, form=RemoveTagsForm, permission="everywhere"),
     )
-
-
-def _named(names: list[str]) -> str:
-    tags = ", ".join(f"“{name}”" for name in names)
-    return f"the tag {tags}" if len(names) == 1 else f"the tags {tags}"
 
 
 def tag_names(destination: Destination) -> str:

@@ -6,9 +6,9 @@ from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
-from django.db.models import Count, IntegerField, Min, OuterRef, Q, QuerySet, Subquery
-from django.db.models.functions import Coalesce
+from django.db.models import Min, OuterRef, Q, QuerySet, Subquery
 
+from common.db.tallies import count_of
 from common.ports import channels
 from common.ports.registries import newsletter_checks
 from common.text import one_line
@@ -49,15 +49,10 @@ def with_figures(rows: "QuerySet[Subscribable]") -> "QuerySet[Subscribable]":
     """Annotate confirmed subscribers and open collections."""
     closes = Assignable.objects.filter(subscribable=OuterRef("pk")).order_by().values("subscribable")
     return rows.annotate(
-        subscribers=_count(Subscription.objects.confirmed()),
-        open=_count(Assignable.objects.all()),
+        subscribers=count_of(Subscription.objects.confirmed(), "subscribable"),
+        open=count_of(Assignable.objects.all(), "subscribable"),
         closes=Subquery(closes.annotate(first=Min("period_end")).values("first")),
     ).prefetch_related("feeds")
-
-
-def _count(related: "QuerySet[Subscription] | QuerySet[Assignable]") -> Coalesce:
-    own = related.filter(subscribable=OuterRef("pk")).order_by().values("subscribable")
-    return Coalesce(Subquery(own.annotate(n=Count("pk")).values("n"), output_field=IntegerField()), 0)
 
 
 def next_close(newsletter: Any, *, now: datetime) -> datetime | None:
