@@ -1,19 +1,19 @@
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
 from django.db.models import F
 
 from common.db.bulk import batched
-from feeds.models import Feed, Item
+from feeds.models import Feed, Item, TrackedItem
 from feeds.parsing import expense
 from feeds.parsing.entry import Entry, ParseError
-from feeds.polling.corrections import keep_news, news_of
 from feeds.polling.describe import describe, keep_answer, keep_document, keep_order
 from feeds.polling.duplicate_guids import leave_before, tell_apart
-from feeds.polling.known_items import chunks, load, open_items
+from feeds.polling.known_items import chunks, load, open_items, previous_order
 from feeds.polling.read import Reading, ReadingFailed
 from feeds.rules.boilerplate import Boilerplate
+from feeds.rules.corrections import TrackedPost, after_document, after_unchanged
 from feeds.rules.facts import Known, PollPlan
 from feeds.rules.finality import LEFT_WHILE_HELD
 from feeds.rules.pace import behind
@@ -31,6 +31,17 @@ DROPPED = {
     "held_at": None,
     "set_aside_at": None,
 }
+TRACKED_COLUMNS = (
+    "until",
+    "content_hash",
+    "item__link_hash",
+    "item__published_at",
+    "seen_hash",
+    "seen_since",
+    "missing_since",
+    "corrections",
+    "news",
+)
 
 
 def prepare(feed: Feed, reading: Reading) -> Known | None:
@@ -232,3 +243,38 @@ def _columns(reading: Reading, id_: str, *, excluded: str = "") -> dict[str, Any
             "published_at": entry.published,
         }
     return columns
+
+
+def news_of(feed: Feed, reading: Reading, plan: PollPlan, known: Known, *, lock: bool) -> list[TrackedPost]:
+    rows = TrackedItem.objects.filter(item__feed=feed).order_by("pk")
+    if lock:
+        rows = rows.select_for_update(of=("self",))
+    posts = [TrackedPost(*values) for values in rows.values_list("pk", "item__guid_hash", *TRACKED_COLUMNS)]
+    if not posts:
+        return []
+    if reading.unchanged:
+        return after_unchanged(posts, delays=feed, moment=reading.moment)
+    document = reading.document
+    return after_document(
+        posts,
+        document,
+        previous=previous_order(known.order[len(reading.before) :], [post.id for post in posts]),
+        came_back=plan.came_back,
+        delays=feed,
+        moment=reading.moment,
+        partial=reading.partial,
+    )
+
+
+def keep_news(changed: Iterable[TrackedPost], reading: Reading) -> None:
+    """The rows must be locked (`news_of` with `lock`)."""
+    for post in changed:
+        columns: dict[str, Any] = {
+            "seen_hash": post.seen_hash,
+            "seen_since": post.seen_since,
+            "missing_since": post.missing_since,
+            "news": post.news,
+        }
+        if post.seen_since == reading.moment:
+            columns["entry"] = reading.kept(post.id)
+        TrackedItem.objects.filter(pk=post.pk).update(**columns)

@@ -100,9 +100,8 @@ def _place(entry_id: int, asked: dict[int, tuple[Stored, bool]], clock: Callable
             alone = Star.objects.filter(entry__feed=None, entry__item=None, entry__link_hash=entry.link_hash)
             alone.filter(reader__channels__in=channels).update(entry=entry)
         entry.placed_at = now
-    else:
-        if show_what_passes(TimelineEntry.objects.filter(entry=entry, hidden=Hidden.WITHDRAWN)):
-            note_change(TimelineEntry.objects.filter(entry=entry))
+    elif show_what_passes(TimelineEntry.objects.filter(entry=entry, hidden=Hidden.WITHDRAWN)):
+        note_change(TimelineEntry.objects.filter(entry=entry))
     Entry.objects.filter(pk=entry.pk).update(placed_at=entry.placed_at, due_at=None)
     return True
 

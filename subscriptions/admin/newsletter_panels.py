@@ -1,5 +1,4 @@
 import shlex
-from collections.abc import Mapping
 from typing import Any
 
 from django import forms
@@ -130,7 +129,7 @@ def people(subscribable: Subscribable) -> Part:
     """Show counts, search, the newest subscribers, and ways to add more."""
     counts = reader_counts(subscribable)
     words = dict(Subscription.LeftWhy.choices)
-    why_left = ", ".join(f"{words[why]}: {number:,}" for why, number in counts.why_left.items())
+    why_left = ", ".join(f"{words[why]}: {number:,}" for why, number in counts["why_left"].items())
     devices = count_devices(subscribable) if subscribable.offers_devices else None
     rows = subscribable.subscriptions.select_related("destination").order_by("-pk")[:NEWEST_SHOWN]
     table = Table(
@@ -142,27 +141,23 @@ def people(subscribable: Subscribable) -> Part:
         "Nobody has subscribed yet. Add somebody, import a list, or share the sign-up page.",
     )
     context = {
-        "counts": _count_links(subscribable, counts.by_status),
+        "counts": listed(
+            list_link(
+                Subscription,
+                f"{counts['by_status'][status]:,} {label}",
+                subscribable__id__exact=subscribable.pk,
+                status__exact=status,
+            )
+            for status, label in Subscription.Status.choices
+            if status in counts["by_status"]
+        ),
         "search": list_url(Subscription),
         "newsletter": subscribable.pk,
-        "ways": _ways(subscribable, has_people=bool(counts.by_status)),
+        "ways": _ways(subscribable, has_people=bool(counts["by_status"])),
         "facts": Facts(("With notifications on a device", devices), ("Why they unsubscribed", why_left)),
         "table": table,
     }
     return Template("admin/subscriptions/people.html", context)
-
-
-def _count_links(subscribable: Subscribable, counts: Mapping[str, int]) -> Part:
-    return listed(
-        list_link(
-            Subscription,
-            f"{counts[status]:,} {label}",
-            subscribable__id__exact=subscribable.pk,
-            status__exact=status,
-        )
-        for status, label in Subscription.Status.choices
-        if status in counts
-    )
 
 
 def _ways(subscribable: Subscribable, *, has_people: bool) -> Part:

@@ -316,17 +316,7 @@ def exclude(*, item_id: int, reason: str) -> bool:
         held.delete()
         # An empty collection would become an empty issue.
         Assignable.objects.filter(pk__in=collections, assignments=None, seal_token=None).delete()
-        Item.objects.filter(pk=item.pk, state=item.state).update(
-            state=Item.State.EXCLUDED,
-            reason=reason,
-            entry=None,
-            content_hash="",
-            final_at=None,
-            vanished_at=None,
-            rolled_off_at=None,
-            held_at=None,
-            set_aside_at=None,
-        )
+        Item.objects.filter(pk=item.pk, state=item.state).update(reason=reason, **DROPPED)
     if item.held_at is not None:
         # A separate transaction: a feed is locked before its items, never after.
         note_decided(feed_id=item.feed_id)

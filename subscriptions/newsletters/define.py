@@ -10,12 +10,13 @@ from django.db.models import Min, OuterRef, Q, QuerySet, Subquery
 
 from common.db.tallies import count_of
 from common.ports import channels
+from common.ports.hooks import HookRefused
 from common.ports.registries import newsletter_checks
 from common.text import one_line
 from feeds.models import Feed
 from subscriptions.models import Assignable, Subscribable, Subscription
 from subscriptions.models.subscribable import HOW_LONG_TO_WAIT, HOW_MANY_POSTS
-from subscriptions.newsletters.own_code import check_hooks
+from subscriptions.newsletters.own_code import hooks_of
 from subscriptions.rules import embed_hosts
 from subscriptions.rules.cron_plan import on_weekdays, week_plan
 from subscriptions.rules.periods import next_ends
@@ -239,7 +240,10 @@ def check_subscribable(subscribable: Subscribable) -> None:
         raise ValidationError({"embed_hosts": str(error)}) from error
     _check_channel(subscribable)
     check_params(subscribable.params)
-    check_hooks(subscribable)
+    try:
+        hooks_of(subscribable)
+    except HookRefused as error:
+        raise ValidationError({"hooks": str(error)}) from error
     for check in newsletter_checks:
         check(subscribable)
 

@@ -1,6 +1,4 @@
-from django.core.exceptions import ValidationError
-
-from common.ports.hooks import HookRefused, Hooks, load
+from common.ports.hooks import Hooks, load
 from feeds.models import Feed
 from feeds.parsing.entry import Entry
 from subscriptions.hooks import Context, post_of
@@ -10,13 +8,6 @@ from subscriptions.models import Subscribable
 def hooks_of(subscribable: Subscribable) -> Hooks:
     """Raises HookRefused."""
     return load(subscribable.hooks)
-
-
-def check_hooks(subscribable: Subscribable) -> None:
-    try:
-        hooks_of(subscribable)
-    except HookRefused as error:
-        raise ValidationError({"hooks": str(error)}) from error
 
 
 def context_of(subscribable: Subscribable) -> Context:

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
 from datetime import UTC, date, datetime, tzinfo
 from typing import Any
 
@@ -47,19 +46,8 @@ def per_day(rows: "QuerySet[Any]", field: str, *, since: date, zone: tzinfo) -> 
     return dict(within.annotate(day=TruncDate(field, tzinfo=zone)).values_list("day").annotate(n=Count("pk")))
 
 
-@dataclass(frozen=True, slots=True)
-class ReaderCounts:
-    """`confirmed` excludes ended ones; `reachable` also disabled addresses."""
-
-    confirmed: int = 0
-    reachable: int = 0
-    by_status: Mapping[str, int] = field(default_factory=dict)
-    why_left: Mapping[str, int] = field(default_factory=dict)
-
-
-def reader_counts(newsletter: Subscribable) -> ReaderCounts:
-    kept = kept_figures(KIND, [newsletter.pk]).get(newsletter.pk)
-    return ReaderCounts(**kept) if kept else _count(newsletter)
+def reader_counts(newsletter: Subscribable) -> Mapping[str, Any]:
+    return kept_figures(KIND, [newsletter.pk]).get(newsletter.pk) or _count(newsletter)
 
 
 def confirmed_counts(newsletters: Iterable[int]) -> dict[int, int]:
@@ -86,7 +74,7 @@ def large_newsletters() -> list[Subscribable]:
 
 
 def count_readers() -> dict[int, dict[str, object]]:
-    return {newsletter.pk: asdict(_count(newsletter)) for newsletter in large_newsletters()}
+    return {newsletter.pk: _count(newsletter) for newsletter in large_newsletters()}
 
 
 def subscriber_languages() -> list[str]:
@@ -101,7 +89,8 @@ def count_languages() -> dict[int, list[str]]:
     return {EVERYBODY: sorted(rows.distinct()[:MOST_LANGUAGES])} if rows[: LARGE + 1].count() > LARGE else {}
 
 
-def _count(newsletter: Subscribable) -> ReaderCounts:
+def _count(newsletter: Subscribable) -> dict[str, object]:
+    """`confirmed` excludes ended ones; `reachable` also disabled addresses."""
     rows = newsletter.subscriptions.order_by()
     confirmed = Subscription.objects.confirmed().filter(subscribable=newsletter).count()
     disabled = (
@@ -109,9 +98,9 @@ def _count(newsletter: Subscribable) -> ReaderCounts:
         .filter(subscribable=newsletter, destination__disabled_at__isnull=False)
         .count()
     )
-    return ReaderCounts(
-        confirmed=confirmed,
-        reachable=confirmed - disabled,
-        by_status=dict(rows.values_list("status").annotate(n=Count("*"))),
-        why_left=reasons_for_leaving(newsletter),
-    )
+    return {
+        "confirmed": confirmed,
+        "reachable": confirmed - disabled,
+        "by_status": dict(rows.values_list("status").annotate(n=Count("*"))),
+        "why_left": reasons_for_leaving(newsletter),
+    }
