@@ -15,7 +15,7 @@ from common.text import one_line
 from common.truncation import cut_to, plain_line
 from feeds.parsing.entry import Entry
 from feeds.parsing.pictures import file_key
-from feeds.rules.boilerplate import Boilerplate, summary_of, without_boilerplate
+from feeds.rules.boilerplate import summary_of, without_boilerplate
 
 # A hostile name must leave room for the title.
 NAME_LIMIT = 80
@@ -127,7 +127,7 @@ def announcement_of(letter: Letter) -> Announcement:
         return replace(common, lines=lines, images=images[:MOST_IMAGES], hashtags=())
     # An issue without html has its text from the newsletter's own code (delivery.issues.contents).
     is_own = letter.kind == "issue" and not letter.html
-    own_summary = without_boilerplate(summary_of(entry), Boilerplate(*entry.boilerplate))
+    own_summary = without_boilerplate(summary_of(entry), entry.boilerplate)
     summary = without_tags((entry.summary or entry.content)[:MOST_HTML])
     pictures = images_of(entry)
     return replace(

@@ -22,7 +22,7 @@ from feeds.parsing.document import parse
 from feeds.parsing.entry import Channel, Entry, ParsedFeed, ParseError
 from feeds.parsing.identity import content_hash, link_hash
 from feeds.parsing.likeness import likeness
-from feeds.rules.boilerplate import POSTS_COMPARED, Boilerplate, boilerplate_of, summary_of
+from feeds.rules.boilerplate import POSTS_COMPARED, boilerplate_of, summary_of
 from feeds.rules.facts import Document, Seen
 from feeds.rules.outage import wants_all
 
@@ -132,7 +132,7 @@ class Reading:
     holders: Mapping[str, str] | None = None
     before: Mapping[str, tuple[str, Entry | None]] = field(default_factory=dict)
     # Of this document, or for a push of earlier ones.
-    common: Boilerplate = field(default_factory=Boilerplate)
+    common: tuple[str, str] = ("", "")
     _cleaned: dict[str, Entry] = field(default_factory=dict, init=False)
 
     @property
@@ -168,7 +168,7 @@ class Reading:
         return Document(order, entries)
 
     @cached_property
-    def boilerplate(self) -> Boilerplate:
+    def boilerplate(self) -> tuple[str, str]:
         newest = (self.entries[id_] for id_ in self.document.newest_first() if id_ in self.entries)
         return boilerplate_of([summary_of(entry) for entry in islice(newest, POSTS_COMPARED)])
 
@@ -184,8 +184,7 @@ class Reading:
 
     def kept(self, id_: str) -> dict[str, Any]:
         """Return the row's JSON, with the common part of the feed's summaries."""
-        common = (self.common.start, self.common.end)
-        return replace(self.cleaned(id_), boilerplate=common).to_json()
+        return replace(self.cleaned(id_), boilerplate=self.common).to_json()
 
 
 def clean_entry(entry: Entry, url: str) -> Entry:

@@ -12,7 +12,6 @@ from feeds.polling.describe import describe, keep_answer, keep_document, keep_or
 from feeds.polling.duplicate_guids import leave_before, tell_apart
 from feeds.polling.known_items import chunks, load, open_items, previous_order
 from feeds.polling.read import Reading, ReadingFailed
-from feeds.rules.boilerplate import Boilerplate
 from feeds.rules.corrections import TrackedPost, after_document, after_unchanged
 from feeds.rules.facts import Known, PollPlan
 from feeds.rules.finality import LEFT_WHILE_HELD
@@ -93,10 +92,10 @@ def store(feed: Feed, reading: Reading, known: Known | None = None) -> PollPlan:
         tell_apart(feed, reading)
     known = load(feed, reading, known, lock=True)
     if reading.partial:
-        reading.common = Boilerplate(feed.boilerplate_start, feed.boilerplate_end)
+        reading.common = feed.boilerplate_start, feed.boilerplate_end
     else:
         reading.common = reading.boilerplate
-        feed.boilerplate_start, feed.boilerplate_end = reading.common.start, reading.common.end
+        feed.boilerplate_start, feed.boilerplate_end = reading.common
     plan = plan_of(feed, reading, known)
     apply(feed, plan, reading)
     if feed.is_tracked(reading.moment):

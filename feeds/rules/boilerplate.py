@@ -30,14 +30,6 @@ _BARE_LINK = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Boilerplate:
-    """With OWN_TITLE for the post's title."""
-
-    start: str = ""
-    end: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class Summary:
     """`is_whole`: not cut."""
 
@@ -53,21 +45,21 @@ def summary_of(entry: Entry) -> Summary:
     return Summary(plain_line(entry.title), text, is_whole=len(html) <= MAX_LINE)
 
 
-def boilerplate_of(posts: Sequence[Summary]) -> Boilerplate:
-    """Return text of four in five posts, cut at a sentence or word."""
+def boilerplate_of(posts: Sequence[Summary]) -> tuple[str, str]:
+    """Return start and end of four in five posts, cut at a sentence or word, with OWN_TITLE for the title."""
     posts_with_text = [post for post in posts[:POSTS_COMPARED] if post.text]
     texts = [
         post.text.replace(post.title, OWN_TITLE) if len(post.title) >= SHORTEST_TITLE else post.text
         for post in posts_with_text
     ]
     whole = [text for text, post in zip(texts, posts_with_text, strict=True) if post.is_whole]
-    return Boilerplate(start=_start(texts), end=_end(whole))
+    return _start(texts), _end(whole)
 
 
-def without_boilerplate(post: Summary, common: Boilerplate) -> str:
+def without_boilerplate(post: Summary, boilerplate: tuple[str, str]) -> str:
     """Never return an empty text."""
     text = post.text
-    start, end = (part.replace(OWN_TITLE, post.title) for part in (common.start, common.end))
+    start, end = (part.replace(OWN_TITLE, post.title) for part in boilerplate)
     if start and text.startswith(start) and _is_cut(text, len(start)):
         text = _if_words(text[len(start) :], otherwise=text)
     if end and text.endswith(end) and _is_cut(text, len(text) - len(end)):

@@ -4,7 +4,7 @@ from typing import Any
 
 from feeds.items.held import include_item, present_entries
 from feeds.parsing.entry import Entry
-from feeds.rules.boilerplate import Boilerplate, summary_of, without_boilerplate
+from feeds.rules.boilerplate import summary_of, without_boilerplate
 from tests.feeds.hubs.test_pushes import push
 from tests.feeds.watched import Blog, at, post
 
@@ -18,7 +18,7 @@ def told(name: str) -> dict[str, Any]:
 
 def own_words(blog: Blog, name: str) -> str:
     entry = Entry.from_json(blog.item(name).entry or {})
-    return without_boilerplate(summary_of(entry), Boilerplate(*entry.boilerplate))
+    return without_boilerplate(summary_of(entry), entry.boilerplate)
 
 
 def test_it_is_kept_with_posts_as_they_come(blog: Blog) -> None:
