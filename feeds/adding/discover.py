@@ -51,17 +51,23 @@ Found = list[tuple[Looked, str]]
 
 
 @dataclass(frozen=True, slots=True)
+class CandidatePost:
+    title: str
+    published: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
 class Candidate:
     """`url`: the address to watch; `feed_id`: the feed that watches it.
 
-    `latest`: titles and dates of posts. `also`: (format, address) of the same posts.
+    `also`: (format, address) of the same posts.
     """
 
     url: str
     title: str
     format: str
     posts: int
-    latest: tuple[tuple[str, datetime | None], ...]
+    latest: tuple[CandidatePost, ...]
     warnings: tuple[str, ...]
     is_comments: bool
     looked: Looked
@@ -93,7 +99,7 @@ def _candidate(looked: Looked, title: str, now: datetime) -> Candidate:
     if len(known) == len(order):
         order.sort(key=known.__getitem__, reverse=True)
     latest = tuple(
-        (shortened(entries[guid].title or entries[guid].link or guid, LISTED_TITLE), dates[guid])
+        CandidatePost(shortened(entries[guid].title or entries[guid].link or guid, LISTED_TITLE), dates[guid])
         for guid in order[:LATEST_POSTS]
     )
     is_comments = is_comment_feed(looked.url, parsed.title) or is_comment_feed(looked.base, title)
@@ -117,8 +123,8 @@ def _candidate(looked: Looked, title: str, now: datetime) -> Candidate:
     )
 
 
-def _newest(latest: Iterable[tuple[str, datetime | None]]) -> datetime | None:
-    return max((published for _, published in latest if published), default=None)
+def _newest(latest: Iterable[CandidatePost]) -> datetime | None:
+    return max((post.published for post in latest if post.published), default=None)
 
 
 def _collapsed(every: Sequence[Candidate]) -> list[Candidate]:

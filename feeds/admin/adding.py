@@ -280,7 +280,7 @@ class Journey:
             {
                 "one": one,
                 "id": f"candidate-{number}",
-                "latest": [(title, when(published, "")) for title, published in one.latest],
+                "latest": [(post.title, when(post.published, "")) for post in one.latest],
                 "posts": pluralize(one.posts, "post"),
                 "feed_url": one.feed_id,
                 "chosen": number == 0,

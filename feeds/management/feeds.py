@@ -97,7 +97,7 @@ class FindFeeds(FeedletterCommand):
 def row(one: Candidate) -> dict[str, Any]:
     return {
         **shown_fields(one, "url title format posts"),
-        "newest": max((published for _, published in one.latest if published), default=None),
+        "newest": max((post.published for post in one.latest if post.published), default=None),
         "comments": one.is_comments,
         "watched_by": one.feed_id,
         "warnings": list(one.warnings),

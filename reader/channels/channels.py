@@ -48,11 +48,6 @@ def default_channel(reader: Reader, *, but: Channel | None = None) -> Channel:
     return left.filter(uid=HOME).first() or left.first() or channel_named(reader, "Home")
 
 
-def first_channels(reader: Reader) -> None:
-    Channel.objects.create(reader=reader, uid=NOTIFICATIONS, name="Notifications", is_notifications=True)
-    Channel.objects.create(reader=reader, uid=HOME, name="Home")
-
-
 @transaction.atomic
 def add_channel(*, reader: Reader, name: str) -> Channel:
     """Add it on top. Raises Refused."""

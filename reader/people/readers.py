@@ -12,7 +12,7 @@ from django.utils.translation import gettext
 from common.passes import TimeBudget
 from common.ports.site_mail import site_mail
 from common.refused import Refused
-from reader.channels.channels import drop_channel, empty_channel, first_channels
+from reader.channels.channels import HOME, NOTIFICATIONS, drop_channel, empty_channel
 from reader.models import Entry, Reader
 
 STAFF, OPEN = "staff", "open"
@@ -46,7 +46,8 @@ def add_reader(
         with transaction.atomic():
             user = _known_user(username) if username else _new_user(slug, password, email)
             reader = Reader.objects.create(user=user, slug=slug, made_at=now, max_feeds=max_feeds)
-            first_channels(reader)
+            reader.channels.create(uid=NOTIFICATIONS, name="Notifications", is_notifications=True)
+            reader.channels.create(uid=HOME, name="Home")
     except IntegrityError as error:
         raise NameTaken(f"Someone just took the name “{slug}”.", "name") from error
     return reader

@@ -161,12 +161,17 @@ def _check(row: ListImport, read: Iterator[Batch], place: _Place) -> None:
                 row.lines += len(repeated)
                 refused = _refused(batch, done)
                 _add_samples(row, done, repeated, refused)
-                _add_outcomes(row, seen.count(done, repeated), refused)
+                findings = row.findings or {}
+                outcomes = Counter(findings["outcomes"])
+                outcomes.update(seen.count(done, repeated))
+                outcomes.update(each.kind for each in refused)
                 lost = sum(wanted.row.has_lost_a_date for wanted in (*batch.wanted, *repeated))
-                counts = Counter(ending=done.ending, lost_dates=lost)
-                for name in counts:
-                    counts[name] += (row.findings or {}).get(name, 0)
-                row.findings = {**(row.findings or {}), **counts}
+                row.findings = {
+                    **findings,
+                    "outcomes": outcomes,
+                    "ending": findings.get("ending", 0) + done.ending,
+                    "lost_dates": findings.get("lost_dates", 0) + lost,
+                }
                 _record(row, batch, done, refused, place)
     row.finish(State.CHECKED)
 
@@ -188,13 +193,6 @@ def _add_samples(
         add(each.parsed.label, each.row.name, "repeated", "")
     for line in refused:
         add(shortened(", ".join(filter(None, line.cells)), LONGEST_SAMPLE), "", line.kind, line.reason)
-
-
-def _add_outcomes(row: ListImport, outcomes: Counter[str], refused: Sequence[RefusedRow]) -> None:
-    counts = Counter((row.findings or {})["outcomes"])
-    counts.update(outcomes)
-    counts.update(each.kind for each in refused)
-    row.findings = {**(row.findings or {}), "outcomes": counts}
 
 
 def _import(row: ListImport, read: Iterator[Batch], place: _Place, terms: Terms, left: TimeBudget) -> None:
