@@ -5,8 +5,16 @@ from io import StringIO
 from typing import Any
 
 import pytest
-from django.core.management import call_command
+from django.core.management import BaseCommand, call_command, get_commands, load_command_class
 from django.core.management.base import CommandError
+
+from common.cli.registry import LazyCommand
+
+
+def command_named(name: str) -> BaseCommand:
+    """Raises KeyError."""
+    app = get_commands()[name]
+    return app.load() if isinstance(app, LazyCommand) else load_command_class(app, name)
 
 
 def printed(*words: str) -> str:

@@ -5,7 +5,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from django.core.management import BaseCommand, CommandParser, get_commands, load_command_class
+from django.core.management import BaseCommand, CommandParser, get_commands
 
 _NOUN = re.compile(r'^    noun = "([\w ]+)"$', re.MULTILINE)
 _VERB = re.compile(r"^    @verb\((.*?)\)\n    def (\w+)", re.MULTILINE | re.DOTALL)
@@ -79,9 +79,3 @@ def commands_in(module: str) -> Iterator[str]:
             if not _ELSEWHERE.search(given):
                 named = _NAMED.search(given)
                 yield named[1] if named else f"{name}_{noun}"
-
-
-def command_named(name: str) -> BaseCommand:
-    """Raises KeyError."""
-    app = get_commands()[name]
-    return app.load() if isinstance(app, LazyCommand) else load_command_class(app, name)

@@ -10,7 +10,6 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.safestring import SafeString
 from unfold.widgets import (
     UnfoldAdminIntegerFieldWidget,
-    UnfoldAdminPasswordWidget,
     UnfoldAdminRadioSelectWidget,
     UnfoldAdminTextInputWidget,
     UnfoldBooleanWidget,
@@ -25,10 +24,10 @@ from feeds.adding.add import add_feed
 from feeds.adding.discover import Discovery, discover
 from feeds.adding.preview import NoPreview, Preview, preview, preview_of
 from feeds.addresses import MAX_FEED_URL
-from feeds.admin.form import FIELD_LABELS
+from feeds.admin.form import FIELD_LABELS, secret_field, text_field
 from feeds.admin.tag import TagsField
 from feeds.admin_words import tell
-from feeds.credentials import split_address
+from feeds.credentials import MAX_VALUE, split_address
 from feeds.models import Feed
 from feeds.models.feed import A_MONTH, DELAYS, TIMES
 from feeds.polling.poll import poll_feed
@@ -41,7 +40,6 @@ ANNOUNCE = {
     "never": "The feed asks not to announce this post.",
     "piggyback": "The feed asks to announce this post only together with others.",
 }
-MAX_SECRET = 2000
 LAST = 3
 MOST = 500
 STARTS = (
@@ -52,19 +50,8 @@ STARTS = (
 
 
 class SecretsForm(forms.Form):
-    user = forms.CharField(
-        label="User name",
-        required=False,
-        max_length=MAX_SECRET,
-        widget=UnfoldAdminTextInputWidget(attrs={"autocomplete": "off"}),
-    )
-    password = forms.CharField(
-        label="Password",
-        required=False,
-        max_length=MAX_SECRET,
-        strip=False,
-        widget=UnfoldAdminPasswordWidget(attrs={"autocomplete": "new-password"}, render_value=True),
-    )
+    user = text_field("User name", MAX_VALUE)
+    password = secret_field("Password", is_shown_again=True)
 
     def credentials(self) -> dict[str, str]:
         return {name: text for name in ("user", "password") if (text := self.cleaned_data.get(name))}

@@ -30,12 +30,12 @@ FIELD_LABELS = {
 }
 
 
-def _secret(label: str) -> forms.CharField:
-    widget = UnfoldAdminPasswordWidget(attrs={"autocomplete": "new-password"}, render_value=False)
+def secret_field(label: str, *, is_shown_again: bool = False) -> forms.CharField:
+    widget = UnfoldAdminPasswordWidget(attrs={"autocomplete": "new-password"}, render_value=is_shown_again)
     return forms.CharField(label=label, required=False, max_length=MAX_VALUE, strip=False, widget=widget)
 
 
-def _text(label: str, limit: int) -> forms.CharField:
+def text_field(label: str, limit: int) -> forms.CharField:
     widget = UnfoldAdminTextInputWidget(attrs={"autocomplete": "off"})
     return forms.CharField(label=label, required=False, max_length=limit, widget=widget)
 
@@ -43,10 +43,10 @@ def _text(label: str, limit: int) -> forms.CharField:
 class CredentialsForm(forms.Form):
     """Mixin for a form with a feed as `instance`."""
 
-    user = _text("User name", MAX_VALUE)
-    password = _secret("Password")
-    header = _text("Header", MAX_HEADER_NAME)
-    value = _secret("Value of the header")
+    user = text_field("User name", MAX_VALUE)
+    password = secret_field("Password")
+    header = text_field("Header", MAX_HEADER_NAME)
+    value = secret_field("Value of the header")
     forget = forms.BooleanField(label="Delete what is stored", required=False, widget=UnfoldBooleanWidget())
 
     def credentials(self) -> dict[str, str] | None:

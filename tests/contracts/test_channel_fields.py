@@ -5,10 +5,10 @@ from collections import defaultdict
 import pytest
 
 from channels.bridge import Bridge
-from common.cli.registry import command_named
 from common.ports import channels
 from common.ports.channels import ChannelSpec, Field
 from subscriptions.management.options import option
+from tests.console import command_named
 
 KINDS = channels.all_kinds()
 # A service's own word, and the common name in all of them.

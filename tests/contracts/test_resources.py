@@ -8,13 +8,13 @@ import pytest
 from django.contrib import admin
 from django.test import Client
 
-from common.cli.registry import command_named, commands_in
+from common.cli.registry import commands_in
 from common.cli.resources import NOTHING_LIKE_IT
 from common.ports import panels
 from common.resources import ADMIN, API, COMMAND, Filter, Resource, Verb
 from feedletter_site.api_urls import router
 from tests.api import Api, fields
-from tests.console import json_of, printed, refused
+from tests.console import command_named, json_of, printed, refused
 from tests.factories import SubscribableFactory
 
 pytestmark = pytest.mark.django_db

@@ -9,7 +9,8 @@ from pathlib import Path
 from django.core import management as django_commands
 from django.core.management import BaseCommand, find_commands, get_commands, load_command_class
 
-from common.cli.registry import LazyCommand, command_named
+from common.cli.registry import LazyCommand
+from tests.console import command_named
 from tests.documentation import interfaces, service_events
 from tests.documentation.tables import escaped, table
 

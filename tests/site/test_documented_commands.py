@@ -13,9 +13,10 @@ import pytest
 from django.core.management import CommandError, get_commands
 from django.urls import resolve
 
-from common.cli.registry import LazyCommand, command_named
+from common.cli.registry import LazyCommand
 from delivery.issues.publish import LATEST_RELEASE
 from feedletter_site.admin_look import MENU, SETTINGS_CARDS
+from tests.console import command_named
 
 ROOT = Path(__file__).parent.parent.parent
 OURS = {path.parent.parent.parent.name for path in ROOT.glob("*/management/commands/*.py")}

@@ -6,8 +6,8 @@ import pytest
 from django.core.management import call_command, get_commands
 
 from common.cli.commands import FeedletterCommand
-from common.cli.registry import LazyCommand, command_named
-from tests.console import json_of
+from common.cli.registry import LazyCommand
+from tests.console import command_named, json_of
 
 REGISTERED = sorted(name for name, command in get_commands().items() if isinstance(command, LazyCommand))
 

@@ -131,7 +131,7 @@ def commands() -> list[str]:
 
 
 def command_help() -> Iterator[str]:
-    from common.cli.registry import command_named
+    from tests.console import command_named
 
     for name in commands():
         yield f"=== {name}"
@@ -143,7 +143,7 @@ def called(*arguments: str) -> str:
     from django.core.management.base import OutputWrapper
 
     from common.cli.commands import FeedletterCommand
-    from common.cli.registry import command_named
+    from tests.console import command_named
 
     command = command_named(arguments[0])
     assert isinstance(command, FeedletterCommand)
@@ -171,7 +171,7 @@ def shown_by_commands() -> Iterator[str]:
 
 def refused_by_commands() -> Iterator[str]:
     """Missing, wrong and unknown arguments of every command."""
-    from common.cli.registry import command_named
+    from tests.console import command_named
 
     for name in commands():
         parser = command_named(name).create_parser("manage.py", name)

@@ -5,11 +5,10 @@ from pathlib import Path
 import pytest
 from django.core import mail
 
-from common.cli.registry import command_named
 from common.ports import channels
 from subscriptions.management.options import destination
 from subscriptions.models import ListImport, Notice, Subscription
-from tests.console import json_of, printed, refused
+from tests.console import command_named, json_of, printed, refused
 from tests.factories import (
     BridgeFactory,
     DestinationFactory,
