@@ -269,10 +269,6 @@ def send_due_request(row: HubSubscription, now: datetime) -> Outcome | None:
     return outcome
 
 
-def callback_url(row: HubSubscription) -> str:
-    return f"{settings.SITE_URL}{reverse('feeds:websub', args=[row.token])}"
-
-
 def _as_it_was(row: HubSubscription) -> "QuerySet[HubSubscription]":
     return HubSubscription.objects.filter(pk=row.pk, state=row.state, next_at=row.next_at)
 
@@ -286,7 +282,8 @@ def secret_of(row: HubSubscription) -> str:
 
 
 def _post(row: HubSubscription, act: str) -> Outcome:
-    form = {"hub.mode": act, "hub.topic": row.topic, "hub.callback": callback_url(row)}
+    callback = f"{settings.SITE_URL}{reverse('feeds:websub', args=[row.token])}"
+    form = {"hub.mode": act, "hub.topic": row.topic, "hub.callback": callback}
     if act == "subscribe":
         form["hub.secret"] = secret_of(row)
         form["hub.lease_seconds"] = str(int(USUAL_LEASE.total_seconds()))

@@ -262,13 +262,9 @@ def settling(subscribable: Subscribable, count: int) -> dict[Item, bool]:
     """Return the newest posts that settle, and whether they are left out."""
     rows = Item.objects.unassigned().filter(feed__in=subscribable.feeds.all())
     items = list(rows.select_related("feed").order_by("-first_seen", "-pk")[:count])
-    out = left_out_by_hand(subscribable.pk, [item.pk for item in items])
+    by_hand = LeftOut.objects.filter(subscribable=subscribable, item__in=items, by_hand=True)
+    out = set(by_hand.values_list("item_id", flat=True))
     return {item: item.pk in out for item in items}
-
-
-def left_out_by_hand(subscribable_id: int, item_ids: Sequence[int]) -> set[int]:
-    rows = LeftOut.objects.filter(subscribable=subscribable_id, item__in=item_ids, by_hand=True)
-    return set(rows.values_list("item_id", flat=True))
 
 
 def next_collection(subscribable: Subscribable) -> Assignable | None:

@@ -129,10 +129,6 @@ def harm(report: ImportReport, subscribable: Subscribable, terms: Terms) -> str:
     return warning(report.outcomes, status=terms.status, ending=report.ending, receiving=receiving)
 
 
-def no_email_column(name: str) -> AmbiguousColumns:
-    return AmbiguousColumns(f"{HEADER} “{name[:40]}” has nothing but addresses.", {name: "email"})
-
-
 def import_subscribers(
     *,
     subscribable: Subscribable,
@@ -182,7 +178,8 @@ def _read(
                 raise
             name = column_of_addresses(head, records(remaining, head))
             if name:
-                raise no_email_column(name) from None
+                words = f"{HEADER} “{name[:40]}” has nothing but addresses."
+                raise AmbiguousColumns(words, {name: "email"}) from None
             raise
         columns = heading_of(head, terms, survey)
         if columns.questions:
