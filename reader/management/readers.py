@@ -18,8 +18,6 @@ from reader.resources import readers
 from reader.rules.scopes import SCOPES
 
 OF_INVITATIONS = ("days", "mail")
-
-
 OF_READERS = ("user", "client")
 
 

@@ -16,8 +16,6 @@ from subscriptions.models import Picture, Subscribable
 PictureChoice = str | CleanPicture | bool | None
 # Of lists and cards, for a newsletter without a colour.
 USUAL_COLOUR = "#64748b"
-
-
 # Types and data. Names are hashes, so entries never change.
 _served: TtlCache[tuple[str, bytes]] = TtlCache(
     room=16_000_000, seconds=3600, size=lambda picture: len(picture[1])
