@@ -80,13 +80,13 @@ def tell_of_pauses(*, now: datetime) -> int:
 def _stopped_by_itself(now: datetime) -> Iterator[Trouble]:
     automatic = Q(paused_reason__startswith=BY_ITSELF)
     # While its lane rests, that is the trouble.
-    domains = troubles.stopped_domains(now).filter(automatic | Q(paused=False, lane__refused_since=None))
+    domains = troubles.waiting_domains(now).filter(automatic | Q(paused=False, lane__refused_since=None))
     newsletters = troubles.paused_newsletters().filter(sending_paused_reason__startswith=BY_ITSELF)
-    yield from troubles.services(now)
-    yield from troubles.lanes()
-    yield from troubles.domains(domains)
-    yield from troubles.newsletters(newsletters)
-    yield from troubles.issues(troubles.paused_issues().filter(automatic))
+    yield from troubles.service_troubles(now)
+    yield from troubles.lane_troubles()
+    yield from troubles.domain_troubles(domains)
+    yield from troubles.newsletter_troubles(newsletters)
+    yield from troubles.issue_troubles(troubles.paused_issues().filter(automatic))
 
 
 def pauses_alert(news: Sequence[Trouble]) -> Alert:

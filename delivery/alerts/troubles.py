@@ -42,7 +42,7 @@ class Trouble:
     closing: str = WAITS
 
 
-def services(now: datetime) -> Iterator[Trouble]:
+def service_troubles(now: datetime) -> Iterator[Trouble]:
     """Yield services that refuse too much; consecutive rests count once."""
     for breaker, row in troubled_services(now):
         yield Trouble(
@@ -55,7 +55,7 @@ def services(now: datetime) -> Iterator[Trouble]:
         )
 
 
-def lanes() -> Iterator[Trouble]:
+def lane_troubles() -> Iterator[Trouble]:
     """Yield accounts that are refused."""
     for lane in Lane.objects.filter(kind="email", refused_since__isnull=False, failures__gt=0):
         yield Trouble(
@@ -82,13 +82,13 @@ def lanes() -> Iterator[Trouble]:
             )
 
 
-def stopped_domains(now: datetime) -> QuerySet[LaneDomain]:
+def waiting_domains(now: datetime) -> QuerySet[LaneDomain]:
     rests = Q(refused_since__isnull=False, free_at__gt=now)
     return LaneDomain.objects.filter(Q(paused=True) | rests).select_related("lane").order_by("domain", "lane")
 
 
-def domains(rows: Iterable[LaneDomain]) -> Iterator[Trouble]:
-    """Yield domains that are paused or rest. `rows`: of `stopped_domains`."""
+def domain_troubles(rows: Iterable[LaneDomain]) -> Iterator[Trouble]:
+    """Yield domains that are paused or rest. `rows`: of `waiting_domains`."""
     for row in rows:
         if row.paused:
             sign = hashlib.sha256(row.paused_reason.encode()).hexdigest()[:16]
@@ -114,7 +114,7 @@ def paused_newsletters() -> QuerySet[Subscribable]:
     return Subscribable.objects.filter(sending_paused_at__isnull=False).order_by("sending_paused_at", "pk")
 
 
-def newsletters(rows: Iterable[Subscribable]) -> Iterator[Trouble]:
+def newsletter_troubles(rows: Iterable[Subscribable]) -> Iterator[Trouble]:
     for row in rows:
         yield Trouble(
             key=f"newsletter:{row.pk}:{row.sending_paused_at:{STAMP}}",
@@ -137,7 +137,7 @@ def paused_issues() -> QuerySet[Issue]:
     )
 
 
-def issues(rows: Iterable[Issue]) -> Iterator[Trouble]:
+def issue_troubles(rows: Iterable[Issue]) -> Iterator[Trouble]:
     for row in rows:
         yield Trouble(
             key=f"issue:{row.pk}:{row.paused_at:{STAMP}}",

@@ -65,7 +65,9 @@ def may_see(user: Any, model: type[Model]) -> bool:
 def alerts(user: Any) -> list[Alert]:
     """Put the most urgent first."""
     now = utcnow()
-    stopped = [*map(alert_of, troubles.services(now)), *paused_domains(now)] if may_see(user, Lane) else []
+    stopped = (
+        [*map(alert_of, troubles.service_troubles(now)), *paused_domains(now)] if may_see(user, Lane) else []
+    )
     paused = [*paused_newsletters(), *paused_issues()] if may_see(user, Issue) else []
     if role_of(user):
         return [*paused, *objects_in_trouble(user)]
@@ -97,14 +99,14 @@ def paused_newsletters() -> list[Alert]:
     more = Alert(
         "More newsletters are paused", "See all", list_url(Subscribable, sending_paused_at__isnull="False")
     )
-    return first_of(troubles.paused_newsletters(), troubles.newsletters, "issue__subscribable", more)
+    return first_of(troubles.paused_newsletters(), troubles.newsletter_troubles, "issue__subscribable", more)
 
 
 def paused_issues() -> list[Alert]:
     """Leave out the issues of paused newsletters."""
     rows = troubles.paused_issues().filter(subscribable__sending_paused_at=None)
     more = Alert("More issues are paused", "See all", list_url(Issue, state="paused"))
-    return first_of(rows, troubles.issues, "issue", more)
+    return first_of(rows, troubles.issue_troubles, "issue", more)
 
 
 def first_of(
@@ -182,8 +184,8 @@ def objects_in_trouble(user: Any) -> list[Alert]:
 
 
 def paused_domains(now: datetime) -> list[Alert]:
-    rows = troubles.stopped_domains(now)
-    shown = [alert_of(trouble) for trouble in troubles.domains(rows[:ALERTS_SHOWN])]
+    rows = troubles.waiting_domains(now)
+    shown = [alert_of(trouble) for trouble in troubles.domain_troubles(rows[:ALERTS_SHOWN])]
     if (more := rows.count() - ALERTS_SHOWN) > 0:
         shown.append(Alert(f"Emails to {pluralize(more, 'more domain')} wait, too", "Look", list_url(Lane)))
     return shown
