@@ -279,10 +279,17 @@ def on_loopback(loopback_guard: LoopbackGuard) -> Iterator[None]:
 @pytest.fixture(scope="session", autouse=True)
 def reasons_to_commit_are_noted() -> Iterator[None]:
     start, wait_for_commit = subprocess.Popen.__init__, BaseDatabaseWrapper.on_commit
+    begin = threading.Thread.start
 
     def started(process: Any, *args: Any, **options: Any) -> None:
         REASONS.add("a process")
         start(process, *args, **options)
+
+    def begins(thread: threading.Thread) -> None:
+        # It connects only if it gets to work before the first answer.
+        if thread.name in ("send loop", "compose"):
+            REASONS.add("another connection")
+        begin(thread)
 
     def waits(connection: Any, *args: Any, **options: Any) -> None:
         REASONS.add("on_commit")
@@ -296,6 +303,7 @@ def reasons_to_commit_are_noted() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(subprocess.Popen, "__init__", started)
         patch.setattr(BaseDatabaseWrapper, "on_commit", waits)
+        patch.setattr(threading.Thread, "start", begins)
         yield
 
 

@@ -49,16 +49,13 @@ def test_the_database_says_what_its_dump_says(database: str, dump: Path) -> None
 
 
 def test_it_is_imported_and_only_read(database: str, dump: Path) -> None:
-    with psycopg.connect(database) as connection:
-        written = "SELECT sum(n_tup_ins + n_tup_upd + n_tup_del) FROM pg_stat_user_tables"
-        before = connection.execute(written).fetchone()
+    before = read_database(database)
     run(database)
     assert sorted(Subscribable.objects.values_list("name", flat=True)) == NAMES
     once = everything()
     assert run(dump)["counts"]["there already"] == 4
     assert everything() == once
-    with psycopg.connect(database) as connection:
-        assert connection.execute(written).fetchone() == before
+    assert read_database(database) == before
 
 
 def test_nothing_is_imported_while_another_session_is_open(database: str) -> None:
