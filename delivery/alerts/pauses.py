@@ -11,6 +11,7 @@ from django.db import transaction
 from django.db.models import Q
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.text import get_text_list
 
 from common.access import newsletters_of
 from common.admin.html import list_url, object_url, when
@@ -99,7 +100,7 @@ def pauses_alert(news: Sequence[Trouble]) -> Alert:
             page=pause.page,
         )
     counts = Counter(pause.noun for pause in news)
-    shown = " and ".join(pluralize(count, noun) for noun, count in counts.items())
+    shown = get_text_list([pluralize(count, noun) for noun, count in counts.items()], "and")
     do = "are paused" if all(pause.closing == WAITS for pause in news) else "wait"
     lines = [f"{pause.sentence}: {pause.reason}" for pause in news]
     return Alert(

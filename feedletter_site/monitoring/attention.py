@@ -132,7 +132,7 @@ def held_letters(which: Q) -> str:
     count = waiting[: COUNTED_TO + 1].count()
     if count > COUNTED_TO:
         return f"more than {COUNTED_TO:,} emails wait"
-    return f"{pluralize(count, 'email')} {'waits' if count == 1 else 'wait'}"
+    return f"{pluralize(count, 'email')} {'waits' if count == 1 else 'wait'}" if count else ""
 
 
 def stalled() -> list[Alert]:
