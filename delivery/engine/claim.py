@@ -217,7 +217,7 @@ def _lease_wanted(lane: Lane, pks: Sequence[int], now: datetime) -> list[Claimed
     wanted: list[ClaimedDelivery] = []
     unwanted: dict[tuple[str, str, str, datetime | None], list[int]] = defaultdict(list)
     for row in rows:
-        why = stopped.get(row.issue_id or 0, "")
+        why = stopped.get(row.issue_id, "") if row.issue_id else ""
         until = row.subscription.paused_until if row.subscription else None
         reason = cancel_reason(
             row.kind,
