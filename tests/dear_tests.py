@@ -1,7 +1,4 @@
-"""`python -m tests.dear_tests`, after `.ci/run`: lists quick tests that take too long for `make test`.
-
-They are one in seventy, take a third of its processor time, and are slow from then on.
-"""
+"""`python -m tests.dear_tests`, after `.ci/run`: lists quick tests that take too long for `make test`."""
 
 import subprocess
 import sys

@@ -104,9 +104,6 @@ def test_while_the_database_is_away_every_stage_ticks(world: World) -> None:
     assert beat.is_due(an_entry(SEND)).is_due
 
 
-# --- faults
-
-
 def a_producer(waiting: int | Exception) -> Any:
     def declare(*_: Any, **__: Any) -> Any:
         if isinstance(waiting, Exception):
