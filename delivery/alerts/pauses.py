@@ -81,7 +81,8 @@ def tell_of_pauses(*, now: datetime) -> int:
 def _stopped_by_itself(now: datetime) -> Iterator[Trouble]:
     automatic = Q(paused_reason__startswith=BY_ITSELF)
     # While its lane rests, that is the trouble.
-    domains = troubles.waiting_domains(now).filter(automatic | Q(paused=False, lane__refused_since=None))
+    told = Q(automatic, paused=True) | Q(paused=False, lane__refused_since=None)
+    domains = troubles.waiting_domains(now).filter(told)
     newsletters = troubles.paused_newsletters().filter(sending_paused_reason__startswith=BY_ITSELF)
     yield from troubles.service_troubles(now)
     yield from troubles.lane_troubles()

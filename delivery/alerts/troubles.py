@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Exists, Model, OuterRef, Q, QuerySet
 
 from channels.rules.meaning import advice
 from channels.rules.server_words import meaning
@@ -116,13 +116,7 @@ def paused_newsletters() -> QuerySet[Subscribable]:
 
 def newsletter_troubles(rows: Iterable[Subscribable]) -> Iterator[Trouble]:
     for row in rows:
-        yield Trouble(
-            key=f"newsletter:{row.pk}:{row.sending_paused_at:{STAMP}}",
-            sentence=f"{titled(row)} is paused",
-            reason=pause_cause(row.sending_paused_reason),
-            page=object_url(row),
-            noun="newsletter",
-        )
+        yield _paused("newsletter", row, titled(row), row.sending_paused_at, row.sending_paused_reason)
 
 
 def paused_issues() -> QuerySet[Issue]:
@@ -139,13 +133,13 @@ def paused_issues() -> QuerySet[Issue]:
 
 def issue_troubles(rows: Iterable[Issue]) -> Iterator[Trouble]:
     for row in rows:
-        yield Trouble(
-            key=f"issue:{row.pk}:{row.paused_at:{STAMP}}",
-            sentence=f"{titled(row)} of {row.subscribable} is paused",
-            reason=pause_cause(row.paused_reason),
-            page=object_url(row),
-            noun="issue",
-        )
+        title = f"{titled(row)} of {row.subscribable}"
+        yield _paused("issue", row, title, row.paused_at, row.paused_reason)
+
+
+def _paused(noun: str, row: Model, title: str, at: datetime | None, reason: str) -> Trouble:
+    key = f"{noun}:{row.pk}:{at:{STAMP}}"
+    return Trouble(key, f"{title} is paused", pause_cause(reason), object_url(row), noun)
 
 
 def titled(row: object) -> str:

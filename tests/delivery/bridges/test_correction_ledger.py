@@ -337,6 +337,8 @@ class TestTwice:
         assert take_corrections(now=at(91)) == 0
         blog.work(95)
         assert changes() == [("edit", "sent", "")]
+        assert take_corrections(now=at(95) + timedelta(days=60)) == 0
+        assert not TrackedItem.objects.exists()
 
     def test_a_worker_that_died_after_the_edit_is_followed_by_another(
         self, blog: BridgedBlog, instance: MastodonInstance
