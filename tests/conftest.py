@@ -287,7 +287,7 @@ def reasons_to_commit_are_noted() -> Iterator[None]:
 
     def begins(thread: threading.Thread) -> None:
         # It connects only if it gets to work before the first answer.
-        if thread.name in ("send loop", "compose"):
+        if thread.name.startswith(("send ", "compose")):
             REASONS.add("another connection")
         begin(thread)
 
