@@ -12,7 +12,7 @@ SOUND, SOUND_AND_JSON = 0, 3
 
 def _look() -> None:
     """Ends this process: with one sentence when the settings cannot be used."""
-    from feedletter_site.refusal import sound_settings
+    from feedletter_site.errors import sound_settings
 
     sound_settings()
     from django.conf import settings

@@ -8,9 +8,9 @@ from urllib.parse import urljoin
 
 from channels.http.links import postable
 from channels.letter import Letter
+from common.html.balance import attributes
 from common.html.clean import clean, plain
 from common.html.clean import plain as without_tags
-from common.html.tags import attributes
 from common.text import one_line
 from common.truncation import cut_to, plain_line
 from feeds.parsing.entry import Entry

@@ -10,7 +10,7 @@ from django.urls import reverse
 from chat.checks import can_be_called, missing_settings
 from chat.commands.definitions import commands
 from chat.discord.api import ask_bot
-from chat.guilds.account import ensure_account
+from chat.guilds.servers import ensure_account
 from chat.rules.permissions import INVITED
 from common.refused import Refused
 

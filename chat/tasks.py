@@ -1,10 +1,8 @@
 from celery import shared_task
 
-from chat.alerts.decisions import apply_decisions
-from chat.alerts.post import ask_after_guilds, tell
-from chat.guilds.account import renew_token
+from chat.alerts.post import apply_decisions, ask_after_guilds, tell
 from chat.guilds.feeds import forget_old, post_first
-from chat.guilds.limits import keep_quotas
+from chat.guilds.servers import keep_quotas, renew_token
 from chat.guilds.shared import give_over
 from chat.interactions.work import answer_due, forget_interactions
 from common.clock import utcnow

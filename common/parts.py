@@ -1,4 +1,4 @@
-"""Parts of a page as data, which `common/admin/draw.py` turns into HTML.
+"""Parts of a page as data, which `common/admin/html.py` turns into HTML.
 
 A panel is a part, a sentence, or a tuple of these; "" stands for nothing.
 """

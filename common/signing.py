@@ -7,7 +7,7 @@ authenticate return addresses, where case may be lost.
 
 import hmac
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
 from hashlib import blake2b
@@ -15,8 +15,15 @@ from typing import Any
 
 from django.conf import settings
 from django.core.signing import BadSignature, Signer
+from django.urls import URLPattern, path, re_path, register_converter
 from django.utils.translation import gettext, gettext_noop
 
+# URL-safe base64 with dots between parts.
+_ALPHABET = r"[A-Za-z0-9_.-]*[A-Za-z0-9_-]"
+# Programs include a closing bracket, quote or full stop in links.
+_TAIL = r"/?(?:[^A-Za-z0-9_/-][\s\S]*)?"
+WITH_TAIL = "_with_tail"
+_SEGMENT = re.compile(r"<(\w+)>")
 MAX_TOKEN = 1000
 LINK_TOKEN = re.compile(r"([1-9][0-9]{0,17})-([0-9a-f]{32})", re.ASCII)
 BROKEN = gettext_noop("This link is incomplete. Please open it again from the email, or copy all of it.")
@@ -112,3 +119,34 @@ def _fitting(key: str) -> bytes:
     """BLAKE2b accepts keys of up to 64 bytes."""
     octets = key.encode()
     return octets if len(octets) <= 64 else blake2b(octets).digest()
+
+
+class TokenConverter:
+    regex = _ALPHABET
+
+    def to_python(self, value: str) -> str:
+        return value
+
+    def to_url(self, value: str) -> str:
+        return value
+
+
+register_converter(TokenConverter, "link_token")
+
+
+def token_paths(
+    before: str, view: Callable[..., Any], name: str, *, parameter: str = "token"
+) -> list[URLPattern]:
+    """Return patterns for the exact link and for one with a tail.
+
+    Neither redirects: mail clients do not follow redirects of a one-click POST (RFC 8058).
+    """
+    segments = _SEGMENT.sub(r"(?P<\1>[^/]+)", before)
+    return [
+        path(f"{before}<link_token:{parameter}>/", view, name=name),
+        re_path(rf"^{segments}(?P<{parameter}>{_ALPHABET}){_TAIL}\Z", view, name=f"{name}{WITH_TAIL}"),
+    ]
+
+
+def without_tail(token: str) -> str:
+    return token.strip().rstrip(" <>()[]{}.,;:!?*'\"«»“”’")

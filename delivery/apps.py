@@ -15,12 +15,11 @@ class DeliveryConfig(AppConfig):
         from common.db import lookups
         from common.ports import registries
         from common.ports.events import happened
-        from common.ports.figures import counters
-        from common.ports.later import later
+        from common.ports.hooks import site_mails
         from common.ports.panels import install_later
         from common.ports.personal_data import sources
-        from common.ports.site_mail import site_mails
-        from delivery.bounces import list_growth
+        from common.ports.registries import counters, later
+        from delivery.bounces import history
         from delivery.checks import check_email
         from delivery.privacy.personal_data import SOURCES, needed
         from delivery.rules.progress import ISSUE_FIGURE
@@ -33,7 +32,7 @@ class DeliveryConfig(AppConfig):
         enqueue = later("delivery.webhooks.outbox", "enqueue")
         happened.connect(enqueue, weak=False, dispatch_uid="webhooks")
         install_later("delivery.panels")
-        counters[list_growth.GROWTH] = list_growth.count_growth
+        counters[history.GROWTH] = history.count_growth
         counters[ISSUE_FIGURE] = later("delivery.issues.progress", "count_large_issues")
         sources.extend(SOURCES)
         registries.brand_sources.append(later("delivery.views.preview", "brands"))
@@ -65,6 +64,6 @@ class DeliveryConfig(AppConfig):
             "delivery.resources.deliveries",
             "delivery.resources.issues",
             "delivery.resources.letters",
-            "delivery.resources.newsletters",
+            "delivery.resources.issues",
             "delivery.resources.webhooks",
         )

@@ -22,7 +22,7 @@ from delivery.admin.bridges.panels import (
     what_it_posts,
     what_twilio_needs,
 )
-from delivery.admin.broadcasts.panels import letters_written
+from delivery.admin.broadcasts.forms import letters_written
 from delivery.admin.dkim import offer as offer_mail_check
 from delivery.admin.edits.panels import next_issue, next_letter, next_letter_of_newsletter, next_of_newsletter
 from delivery.admin.issue_figures import of_newsletter
@@ -37,8 +37,8 @@ from delivery.issues.publish import waiting_for_a_reader
 from delivery.issues.reach import answers_of_people, reach_of, reach_of_person, reaches_of
 from delivery.models import Bounce, Delivery, Issue
 from delivery.rendering.engine import letter_templates
-from delivery.resources.newsletters import newsletters
-from delivery.rules.item_fate import fate_cell
+from delivery.resources.issues import newsletters
+from delivery.rules.posts import fate_cell
 from feeds.models import Item
 from subscriptions.admin_words import FIRST_ISSUE
 from subscriptions.models import Destination, Subscribable, Subscription

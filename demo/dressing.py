@@ -13,7 +13,7 @@ from demo.newsletters import NEWSLETTERS
 from demo.pages import PRIVACY
 from feeds.adding.add import add_feed
 from feeds.models import Feed
-from subscriptions.branding.site import alter_site
+from subscriptions.branding.brands import alter_site
 from subscriptions.models import Subscribable
 from subscriptions.newsletters.define import alter_subscribable
 

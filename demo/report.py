@@ -1,7 +1,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from common.cli.tables import TableRow, table_lines
+from common.cli.commands import TableRow, table_lines
 from delivery.models import Delivery, Issue, IssueItem
 from demo.blog import LIVE_EVERY
 from demo.content import CORRECTED, WITHDRAWN

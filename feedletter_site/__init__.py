@@ -1,7 +1,7 @@
 import gc
 
 from feedletter_site.celery import app as celery_app
-from feedletter_site.refusal import tell_in_a_sentence
+from feedletter_site.errors import tell_in_a_sentence
 
 __all__ = ["celery_app"]
 

@@ -11,9 +11,7 @@ class SiteConfig(AppConfig):
 
     def ready(self) -> None:
         from common.cli.registry import add_commands, add_resources
-        from common.ports.figures import keepers
-        from common.ports.later import later
-        from common.ports.registries import count_writers, pass_listeners
+        from common.ports.registries import count_writers, keepers, later, pass_listeners
         from feedletter_site import checks, hook_checks  # noqa: F401 - they register checks
         from feedletter_site.logs import MaskedRecord
         from feedletter_site.monitoring import vitals

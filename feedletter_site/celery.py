@@ -68,7 +68,7 @@ def check_settings(**_: Any) -> None:
 @worker_init.connect
 @beat_init.connect
 def refuse_newer_database(**_: Any) -> None:
-    from feedletter_site.schema import too_new
+    from feedletter_site.checks import too_new
 
     try:
         reason = too_new(connection)

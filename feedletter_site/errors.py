@@ -1,8 +1,13 @@
-"""Error page: 503 if the database is unreachable, else 500."""
+"""Error page: 503 if the database is unreachable, else 500.
+
+Exit with one sentence and status 1 on a wrong setting.
+"""
 
 import logging
 import sys
+from types import TracebackType
 
+from django.core.exceptions import ImproperlyConfigured
 from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse
 from django.views.defaults import server_error as usual
@@ -10,7 +15,6 @@ from django.views.defaults import server_error as usual
 from common.counters import count
 
 log = logging.getLogger("django.request")
-
 RETRY_AFTER = 5
 
 
@@ -32,3 +36,25 @@ def server_error(request: HttpRequest) -> HttpResponse:
 def is_away(error: BaseException | None) -> bool:
     """SQLite raises OperationalError for a missing table, too."""
     return isinstance(error, (OperationalError, InterfaceError)) and "no such " not in str(error)
+
+
+def sound_settings() -> None:
+    from django.conf import settings
+
+    try:
+        _ = settings.SECRET_KEY
+    except ImproperlyConfigured as error:
+        sys.exit(str(error))
+
+
+def tell_in_a_sentence() -> None:
+    """Leave out the traceback, unless --traceback is given."""
+    usual = sys.excepthook
+
+    def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        if isinstance(error, ImproperlyConfigured) and "--traceback" not in sys.argv:
+            print(error, file=sys.stderr)  # noqa: T201 - there is no logging without settings
+        else:
+            usual(kind, error, trace)
+
+    sys.excepthook = hook

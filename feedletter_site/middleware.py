@@ -23,8 +23,8 @@ from common.text import one_line, shortened
 from feedletter_site.env import Network
 from feedletter_site.services.password_limits import remember_browser
 from reader.pages.access import policy_to_own_sites, reading_page
-from subscriptions.branding.site import admin_zone
-from subscriptions.subscribers.rate_limits import note_proxy
+from subscriptions.branding.brands import admin_zone
+from subscriptions.subscribers.antispam import note_proxy
 
 log = logging.getLogger(__name__)
 

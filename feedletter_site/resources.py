@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from django.db.models import QuerySet
 
 from common.api.permissions import SCOPES
-from common.cli.tables import shown_fields
+from common.cli.commands import shown_fields
 from common.clock import utcnow
 from common.refused import Refused
 from common.resources import ADMIN, COMMAND, Argument, Done, Resource, verb

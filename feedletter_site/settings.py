@@ -15,7 +15,7 @@ from common.program import IS_CHECKOUT, USUAL_DATA_DIR
 from common.rates import parse_limits
 from delivery.bounces.account import parse_bounce_url
 from feedletter_site import admin_look, env
-from feedletter_site.broker_url import parse_broker_url
+from feedletter_site.env import parse_broker_url
 from subscriptions.rules.limits import USUAL_LIMITS
 
 VERSION = "0.1.0"
@@ -359,10 +359,10 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
-                "subscriptions.branding.site.for_pages",
+                "subscriptions.branding.brands.for_pages",
                 "common.program.for_pages",
             ],
-            "builtins": ["common.formats.dates", "common.admin.draw"],
+            "builtins": ["common.formats.dates", "common.admin.html"],
         },
     }
 ]
@@ -487,8 +487,8 @@ REST_FRAMEWORK = {
         "feedletter_site.api.authentication.SessionAuthentication",
     ],
     "DEFAULT_PERMISSION_CLASSES": ["common.api.permissions.MayUse"],
-    "DEFAULT_THROTTLE_CLASSES": ["common.api.throttling.Throttle"],
-    "DEFAULT_PARSER_CLASSES": ["common.api.bodies.JsonParser"],
+    "DEFAULT_THROTTLE_CLASSES": ["common.api.permissions.Throttle"],
+    "DEFAULT_PARSER_CLASSES": ["common.api.fields.JsonParser"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_SCHEMA_CLASS": "common.api.schema.Schema",
     "EXCEPTION_HANDLER": "common.api.problems.handler",
@@ -507,12 +507,12 @@ SPECTACULAR_SETTINGS = {
     "ENUM_NAME_OVERRIDES": {
         "IssueState": "delivery.rules.progress.STATES",
         "DeliveryState": "delivery.models.Delivery.State",
-        "Weekday": "subscriptions.api.serializers.WEEKDAY_NAMES",
+        "Weekday": "subscriptions.api.bodies.WEEKDAY_NAMES",
     },
     "SERVE_INCLUDE_SCHEMA": False,
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",
-        "delivery.api.webhooks.describe_webhooks",
+        "delivery.api.serializers.describe_webhooks",
     ],
 }
 

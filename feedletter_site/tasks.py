@@ -4,7 +4,7 @@ from common.clock import utcnow
 from common.passes import PASS_BUDGET, skip_if_running
 from feedletter_site.migrate_from.take_over import work_off_arrivals
 from feedletter_site.monitoring.figures import count_again
-from feedletter_site.services.nightly_backup import back_up_tonight
+from feedletter_site.services.backups import back_up_tonight
 
 
 @shared_task(name="feedletter_site.figures")

@@ -10,7 +10,7 @@ from django.views.generic import RedirectView, TemplateView
 
 from common.optional_apps import is_on
 from common.ports import panels
-from common.token_paths import token_paths
+from common.signing import token_paths
 from delivery.admin.bridges import (
     add_application,
     add_bridge,
@@ -23,11 +23,11 @@ from delivery.admin.mail import mail_set_up
 from delivery.views.esp_webhook import esp_tracking
 from feedletter_site import env
 from feedletter_site.first_steps import first_steps, settings_page
-from feedletter_site.monitoring.health import healthz, readyz
 from feedletter_site.monitoring.metrics import metrics
+from feedletter_site.monitoring.stages import healthz, readyz
 from feedletter_site.sign_in.setup import setup, sign_in_at_first
 from feedletter_site.team.account import own_address, your_account
-from feedletter_site.team.views import accept_invitation
+from feedletter_site.team.people import accept_invitation
 
 handler500 = "feedletter_site.errors.server_error"
 

@@ -6,7 +6,7 @@ from django.http import HttpRequest
 from common.admin.html import ago
 from common.text import pluralize
 from feeds.models import Feed, Poll
-from feeds.rules.why import because
+from feeds.rules.item_status import because
 
 JUST_NOW = timedelta(seconds=10)
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from django.db.models import QuerySet
 
-from common.cli.tables import shown_fields
+from common.cli.commands import shown_fields
 from common.resources import COMMAND, Argument, Done, Filter, Resource, search, verb
 from feeds.items.history import KEPT_PER_FEED
 from feeds.items.history import readings as readings_of

@@ -1,16 +1,25 @@
-"""rss2email, a command that sends each post to an address: its configuration and its data file."""
+"""rss2email, a command that sends each post to an address: its configuration and its data file.
+
+Child process that finds the keys under which rss2email knows the posts of a feed.
+
+rss2email hashes what an unchanged feedparser gives, so this must not run in a process with our additions.
+"""
 
 import configparser
 import json
 import re
+import resource
+import socket
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta
 from email.utils import parseaddr
+from hashlib import sha1
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-from common.child_process import Child
+from common.child_process import Child, framed, messages, set_limits
 from common.refused import Refused
 from common.text import one_line, without_controls
 from migrate_from.records import (
@@ -25,6 +34,10 @@ from migrate_from.records import (
     OldSubscriber,
 )
 
+CPU_SECONDS, MEMORY = 20, 1024 * 1024 * 1024
+MOST_POSTS = 2_000
+HTML_FIRST = ("application/xhtml+xml", "text/html", "text/plain")
+TEXT_FIRST = tuple(reversed(HTML_FIRST))
 LARGEST_FILE = 100 * 1024 * 1024
 LONGEST_KEY = 4_000
 READABLE_VERSIONS = (1, 2)
@@ -45,12 +58,10 @@ NOT_TAKEN = {
     "use-publisher-email": "False",
     "date-header": "False",
 }
-
-
 # Posts older than this at the last run are not sent, even if rss2email did not know them.
 LOOKS_BACK = timedelta(days=7)
 DIGEST_AT = time(7)
-CHILD = "migrate_from.rss2email_keys"
+CHILD = "migrate_from.rss2email"
 CHILD_SECONDS, MOST_OCTETS = 30.0, 16 * 1024 * 1024
 NOTES = (
     "Take rss2email out of your crontab first. Otherwise both programs send.",
@@ -229,3 +240,40 @@ def _feed(name: str, values: Mapping[str, str], seen: tuple[str, ...], ran_at: d
 def _is_on(values: Mapping[str, str], key: str, *, default: bool = False) -> bool:
     words = configparser.ConfigParser.BOOLEAN_STATES
     return words.get(values.get(key, "").strip().lower(), default)
+
+
+def serve(line: socket.socket) -> None:
+    """Answer one job: options as JSON, a zero octet, and the document."""
+    set_limits({resource.RLIMIT_AS: MEMORY, resource.RLIMIT_CPU: CPU_SECONDS, resource.RLIMIT_FSIZE: 0})
+    options, _, body = next(messages(line)).partition(b"\0")
+    line.sendall(framed(json.dumps(posts_of(body, **json.loads(options))).encode("utf-8")))
+
+
+def posts_of(body: bytes, *, content_type: str, url: str, wants_html: bool) -> list[dict[str, str]]:
+    """Return id, link and hash of each post."""
+    import feedparser
+
+    headers = {"content-type": content_type, "content-location": url}
+    parsed = feedparser.parse(BytesIO(body), response_headers=headers)
+    return [
+        {"id": _text(each.get("id")), "link": _text(each.get("link")), "hash": _hash(each, wants_html)}
+        for each in parsed.entries[:MOST_POSTS]
+    ]
+
+
+def _hash(entry: Any, wants_html: bool) -> str:
+    contents = [
+        *entry.get("content", ()),
+        *([entry["summary_detail"]] if entry.get("summary_detail") else ()),
+    ]
+    kinds = HTML_FIRST if wants_html else TEXT_FIRST
+    best = next(
+        (one for kind in kinds for one in contents if one.get("type") == kind),
+        contents[0] if contents else {},
+    )
+    text = _text(best.get("value")).strip() or _text(entry.get("link")) or _text(entry.get("title"))
+    return sha1(text.encode("unicode-escape"), usedforsecurity=False).hexdigest()
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from django.db.models import Count, QuerySet
 
-from common.cli.tables import shown_fields
+from common.cli.commands import shown_fields
 from common.refused import Refused
 from common.resources import ADMIN, COMMAND, Argument, Done, Resource, verb
 from common.text import pluralize

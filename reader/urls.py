@@ -3,13 +3,13 @@ from collections.abc import Callable
 from django.http.response import HttpResponseBase
 from django.urls import URLPattern, path, re_path
 
-from common.token_paths import token_paths
+from common.signing import token_paths
 from reader.greader.view import greader
 from reader.indieauth import endpoints
 from reader.indieauth.endpoints import client_document
 from reader.mentions.receive import webmention
 from reader.microsub.view import microsub
-from reader.pages import account, channels, compose, connect, consent, feeds, news, people, profile, timelines
+from reader.pages import account, channels, compose, consent, feeds, people, profile, timelines
 from reader.pages.posts import media
 
 app_name = "reader"
@@ -47,11 +47,11 @@ urlpatterns = [
     path("reader/feeds/list.opml", feeds.export, name="export"),
     path("reader/feeds/<int:pk>/", feeds.FeedPage.as_view(), name="feed"),
     path("reader/feeds/<int:pk>/unfollow/", feeds.stop_following, name="unfollow"),
-    path("reader/news/", news.news, name="news"),
-    path("reader/events", news.events, name="events"),
+    path("reader/news/", people.news, name="news"),
+    path("reader/events", people.events, name="events"),
     path("reader/compose/", compose.ComposePage.as_view(), name="compose"),
-    path("reader/compose/connect/", connect.Connect.as_view(), name="connect"),
-    path("reader/compose/connected/", connect.Connected.as_view(), name="connected"),
+    path("reader/compose/connect/", compose.Connect.as_view(), name="connect"),
+    path("reader/compose/connected/", compose.Connected.as_view(), name="connected"),
     path("reader/compose/<int:pk>/", compose.ComposedPage.as_view(), name="composed"),
     path("reader/post/<int:pk>/react/", compose.reaction, name="react"),
     path("reader/app-passwords/", account.AppPasswords.as_view(), name="app_passwords"),

@@ -8,8 +8,7 @@ from django.db.models import QuerySet
 from reader.channels.opml import waiting_lists
 from reader.entries.filters import channels_to_ask
 from reader.models import Composition, Entry, FeedIcon, Mention
-from reader.models.composition import CompositionQuerySet
-from reader.models.entry import EntryQuerySet, MentionQuerySet
+from reader.models.entry import CompositionQuerySet, EntryQuerySet, MentionQuerySet
 
 
 def to_place(now: datetime) -> tuple[EntryQuerySet]:

@@ -3,12 +3,10 @@ from zoneinfo import ZoneInfo
 
 from django.utils import timezone
 
-from common.clock import utcnow
-from common.zones import zone_words
+from common.clock import utcnow, zone_words
 from subscriptions.collections.readiness import collection_facts, feed_facts
 from subscriptions.models import Assignable, Subscribable
-from subscriptions.rules.completion import why_open
-from subscriptions.rules.words import clock_words, describe, moment_words
+from subscriptions.rules.completion import clock_words, describe, moment_words, why_open
 
 # Said wherever a newsletter has no subscriber yet.
 FIRST_ISSUE = (

@@ -8,14 +8,12 @@ class SubscriptionsConfig(AppConfig):
 
     def ready(self) -> None:
         from common.cli.registry import add_commands, add_resources
-        from common.ports.figures import counters
-        from common.ports.later import later
         from common.ports.panels import install_later
         from common.ports.personal_data import sources
-        from common.ports.registries import shown_by
+        from common.ports.registries import counters, later, shown_by
         from subscriptions.privacy.personal_data import SOURCES
         from subscriptions.subscribers import counts
-        from subscriptions.subscribers.name_index import ensure_index
+        from subscriptions.subscribers.counts import ensure_index
 
         counters[counts.KIND] = counts.count_readers
         counters[counts.LANGUAGES] = counts.count_languages
@@ -34,6 +32,6 @@ class SubscriptionsConfig(AppConfig):
         )
         add_resources(
             "subscriptions.resources.newsletters",
-            "subscriptions.resources.destinations",
+            "subscriptions.resources.subscribers",
             "subscriptions.resources.subscribers",
         )

@@ -14,7 +14,7 @@ from feeds.models import Feed, Item
 from subscriptions.admin_words import rhythm_here, waits_for
 from subscriptions.models import FailedAssignment, LeftOut, Subscribable
 from subscriptions.resources.newsletters import feeds, items
-from subscriptions.subscribers.rate_limits import count_refusals
+from subscriptions.subscribers.antispam import count_refusals
 
 USERS = ("newsletter", "bridge", "reader")
 OUT_UNLESS = "It isn’t sent unless you put it back before the issue is sent."

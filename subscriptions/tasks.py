@@ -7,7 +7,7 @@ from subscriptions.collections.assign import assign_final
 from subscriptions.lists.worker import work_off_imports
 from subscriptions.privacy.erase import sweep_erased
 from subscriptions.subscribers.address_change import forget_address_changes
-from subscriptions.subscribers.expire import expire_sign_ups
+from subscriptions.subscribers.leave import expire_sign_ups
 from subscriptions.subscribers.sign_in import forget_links
 
 

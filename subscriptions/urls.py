@@ -1,6 +1,6 @@
 from django.urls import path
 
-from common.token_paths import token_paths
+from common.signing import token_paths
 from subscriptions.views import mine, newsletters, pages, sign_up, subscription
 
 app_name = "subscriptions"

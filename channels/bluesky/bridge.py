@@ -22,9 +22,8 @@ from channels.bluesky.message import (
 )
 from channels.bridge import WARNING, Bridge
 from channels.http.client import ApiClient, Failed, first_accepted
-from channels.http.measures import graphemes, octets
-from channels.http.session import DeletingSession
-from channels.http.threads import carrying, cut_short
+from channels.http.links import graphemes, octets
+from channels.http.session import DeletingSession, carrying, cut_short
 from channels.http.transport import server_url
 from channels.pictures import PictureBounds, fetched_picture
 from common.pictures.picture import CleanPicture

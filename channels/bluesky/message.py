@@ -7,8 +7,7 @@ from unicodedata import category
 
 from channels.announcement import HASHTAG_LIMIT, Announcement
 from channels.base import CannotPost
-from channels.http.links import postable
-from channels.http.measures import graphemes, octets, within
+from channels.http.links import graphemes, octets, postable, within
 from channels.wording import parts_of
 from common.truncation import DoesNotFit, FittingPart, cut_to, fitted, plain_line
 

@@ -26,8 +26,7 @@ from channels.discord.service import (
 )
 from channels.http.client import ApiClient, Failed, Target, UnreadableAnswer, an_id
 from channels.http.links import normalised
-from channels.http.session import NO_LANE
-from channels.http.threads import not_looked_up
+from channels.http.session import NO_LANE, not_looked_up
 from channels.http.transport import ApiResponse
 from common.ports.channels import InvalidDestination, ParsedDestination
 from common.truncation import plain_line

@@ -10,7 +10,7 @@ from channels.announcement import Announcement
 from channels.base import TOO_LONG
 from channels.wording import parts_of
 from common.truncation import DoesNotFit, FittingPart, cut_at_word, cut_to, fit_parts, fitted, plain_line
-from subscriptions.rules.filter_words import found_in, read_words
+from subscriptions.rules.post_rules import found_in, read_words
 
 ZERO_WIDTH_SPACE = "\u200b"
 # Includes the colon: `:name:` is an emoji, and `https:` begins a link.

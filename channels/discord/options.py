@@ -8,7 +8,7 @@ from channels.http.links import postable
 from channels.wording import checked_template
 from common.ports.channels import Field
 from common.truncation import plain_line
-from subscriptions.rules.filter_words import LONGEST_WORD, MOST_WORDS, InvalidWords, read_words, typed_words
+from subscriptions.rules.post_rules import LONGEST_WORD, MOST_WORDS, InvalidWords, read_words, typed_words
 
 SENDER_LIMIT, FOOTER_LIMIT = 80, 200
 THREAD_MINUTES = {"": "None", "60": "An hour", "1440": "A day", "4320": "Three days", "10080": "A week"}

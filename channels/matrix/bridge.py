@@ -15,8 +15,7 @@ from channels.http.client import ApiClient, Failed, UnreadableAnswer, first_acce
 from channels.http.links import shown_text
 from channels.http.session import DeletingSession, EditingSession
 from channels.http.transport import ApiResponse, server_url
-from channels.matrix.client import MATRIX, Homeserver
-from channels.matrix.message import KEY, LONGEST_CONTENT, Notice
+from channels.matrix.client import KEY, LONGEST_CONTENT, MATRIX, Homeserver, Notice
 from channels.wording import listing_parts
 from common.ports.channels import InvalidDestination, ParsedDestination
 from common.ttl_cache import TtlCache

@@ -13,7 +13,7 @@ from channels.announcement import Announcement
 from channels.base import CrashPolicy, LaneDefaults, Looks, Sent, Shape
 from channels.bridge import Bridge
 from channels.http.client import ApiClient, Failed, Target, UnreadableAnswer, an_id, first_accepted
-from channels.http.measures import octets
+from channels.http.links import octets
 from channels.http.outcomes import ApiService
 from channels.http.session import DeletingSession, EditingSession
 from channels.http.transport import ApiResponse

@@ -16,8 +16,7 @@ from channels.http.client import ApiClient, Target, UnreadableAnswer
 from channels.http.session import NO_LANE
 from channels.http.transport import ApiResponse
 from channels.letter import Letter, Recipient
-from channels.sms.message import TextMessage, sms_of
-from channels.sms.service import TWILIO, TWILIO_API
+from channels.sms.message import TWILIO, TWILIO_API, TextMessage, sms_of
 from common.ports.channels import Field, InvalidDestination, ParsedDestination, read_fields
 
 T = TypeVar("T")

@@ -13,8 +13,7 @@ from channels.announcement import Announcement
 from channels.base import CrashPolicy, LaneDefaults, Looks, Outcome, Permanent, Sent
 from channels.bridge import Bridge, account_field
 from channels.http.client import ApiClient, Failed, Target, UnreadableAnswer, first_accepted
-from channels.http.links import shown_text
-from channels.http.measures import utf16_units
+from channels.http.links import shown_text, utf16_units
 from channels.http.outcomes import ApiService, Verdict
 from channels.http.session import DeletingSession, EditingSession
 from channels.http.transport import ApiResponse

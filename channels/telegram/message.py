@@ -5,8 +5,7 @@ from html import escape
 from typing import Any
 
 from channels.announcement import Announcement
-from channels.http.links import WORD_JOINER
-from channels.http.measures import utf16_units
+from channels.http.links import WORD_JOINER, utf16_units
 from channels.wording import headline, parts_of, text_of_unlinked
 from common.truncation import FittingPart, fitted
 

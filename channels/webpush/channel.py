@@ -34,16 +34,18 @@ from channels.http.outcomes import ApiService, Verdict
 from channels.http.session import NO_LANE
 from channels.http.transport import ApiResponse
 from channels.letter import Letter, Recipient
-from channels.webpush.encryption import LONGEST_PUSH, encrypted
-from channels.webpush.keys import (
+from channels.webpush.message import (
     AUTH_OCTETS,
+    LONGEST_PUSH,
+    Notification,
     base64url,
+    encrypted,
     from_base64url,
+    notification_of,
     point_of,
     private_key_of,
     public_key_of,
 )
-from channels.webpush.message import Notification, notification_of
 from common.net.addresses import may_be_called
 from common.ports.channels import Field, ParsedDestination, read_fields
 

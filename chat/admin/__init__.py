@@ -1,5 +1,3 @@
-from chat.admin.alert import ServerAlertAdmin
-from chat.admin.guild import GuildAdmin
-from chat.admin.guild_feed import GuildFeedAdmin
+from chat.admin.guild import GuildAdmin, GuildFeedAdmin, ServerAlertAdmin
 
 __all__ = ["GuildAdmin", "GuildFeedAdmin", "ServerAlertAdmin"]

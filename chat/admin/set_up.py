@@ -10,8 +10,7 @@ from unfold.widgets import UnfoldAdminIntegerFieldWidget, UnfoldAdminTextareaWid
 
 from chat.checks import NAMES, can_be_called, missing_settings
 from chat.discord.api import KIND
-from chat.guilds.account import ACCOUNT_NAME
-from chat.guilds.servers import bot_settings
+from chat.guilds.servers import ACCOUNT_NAME, bot_settings
 from chat.models import BotFeed, BotSettings, Guild, GuildFeed, Interaction, ServerAlert
 from chat.registration import endpoint_urls, invite_link, register
 from common.access import opens_for

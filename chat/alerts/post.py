@@ -1,27 +1,47 @@
+"""Each trouble is reported once, at most three a day.
+
+Servers' decisions about held posts.
+
+A feed of several servers waits for all of them. After two days, no decision means no.
+"""
+
 import logging
 import uuid
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import Count, Q
 from django.utils import translation
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext, pgettext
 
 from channels.discord.service import nonce_of
-from chat.alerts.troubles import FAILING, GONE, QUOTA, REFUSED, note_troubles
-from chat.discord.api import ApiRefused, ask_bot, is_resting
+from chat.discord.api import KIND, ApiRefused, ask_bot, is_resting
 from chat.discord.messages import DANGER, PRIMARY, Message, button, channel_mention, shown_link, shown_title
 from chat.guilds.feeds import remove_feed
-from chat.guilds.servers import language_of, name_guild
-from chat.models import Guild, ServerAlert
-from chat.rules.buttons import Pressed
+from chat.guilds.servers import language_of, name_guild, waiting_for_midnight
+from chat.models import BotFeed, Guild, GuildFeed, ServerAlert
+from chat.rules.parse import Pressed
 from common.clock import utcnow
 from common.db.leases import RELEASED, unleased
+from delivery.models import Lane
+from feeds.items.held import exclude_held, release
+from feeds.models import Feed, Item
+from subscriptions.collections.edits import note_by_hand
+from subscriptions.models import Subscription
 
+PATIENCE = timedelta(hours=48)
+NEWEST = 3
+HELD = "held"
+FAILS_FOR = timedelta(days=1)
+LATELY = timedelta(days=1)
+MOST_A_DAY = 3
+FAILING, GONE, REFUSED, QUOTA = "failing", "gone", "refused", "quota"
+STAMP = "%Y%m%dT%H%M%S"
 log = logging.getLogger(__name__)
-
 ALERT_LEASE = timedelta(minutes=1)
 MOST_TRIES = 8
 ALERTS_AT_A_TIME = 50
@@ -160,3 +180,128 @@ def ask_after_guilds(*, now: datetime) -> int:
         Guild.objects.filter(pk=guild.pk).update(asked_at=now)
         left += _is_gone(guild, now)
     return left
+
+
+def note_troubles(*, now: datetime) -> int:
+    alerts = list(_troubles(now))
+    known = set(ServerAlert.objects.filter(key__in=[one.key for one in alerts]).values_list("key", flat=True))
+    lately = (
+        ServerAlert.objects.filter(created_at__gt=now - LATELY).values_list("guild").annotate(n=Count("pk"))
+    )
+    counts: dict[int, int] = dict(lately)
+    new = []
+    for one in alerts:
+        if one.key in known:
+            continue
+        is_many = counts.get(one.guild_id, 0) >= MOST_A_DAY
+        # Held posts need a decision; quotas are no trouble.
+        if is_many and one.trouble not in (HELD, QUOTA):
+            continue
+        counts[one.guild_id] = counts.get(one.guild_id, 0) + 1
+        new.append(one)
+    return len(ServerAlert.objects.bulk_create(new, ignore_conflicts=True))
+
+
+def _troubles(now: datetime) -> Iterator[ServerAlert]:
+    present = GuildFeed.objects.present().select_related("feed", "subscribable")
+    shared = Q(feed__bot_feed__is_operators=False)
+    for one in present.filter(shared, feed__held_since__isnull=False):
+        count = Item.objects.held().filter(feed=one.feed_id).count()
+        yield _alert(one, HELD, one.feed.held_since, now, count=count)
+    for one in present.filter(rests_until__gt=now):
+        if count := waiting_for_midnight(one):
+            yield _alert(one, QUOTA, one.rests_until, now, count=count)
+    failing = Q(
+        feed__status=Feed.Status.ACTIVE, feed__failures__gt=0, feed__failing_since__lte=now - FAILS_FOR
+    )
+    for one in present.filter(failing):
+        yield _alert(one, FAILING, one.feed.failing_since, now, said=one.feed.last_error[:300])
+    for one in present.filter(feed__status=Feed.Status.STOPPED, feed__failures__gt=0):
+        yield _alert(one, GONE, one.feed.failing_since, now, said=one.feed.last_error[:300])
+    subscribed = Subscription.objects.filter(
+        destination__kind=KIND,
+        status=Subscription.Status.CONFIRMED,
+        ended_at=None,
+        subscribable__guild_feed__removed_at=None,
+        subscribable__guild_feed__isnull=False,
+    )
+    related = ("destination", "subscribable__guild_feed")
+    for row in subscribed.filter(destination__disabled_at__isnull=False).select_related(*related):
+        to = row.destination
+        yield _alert(row.subscribable.guild_feed, REFUSED, to.disabled_at, now, said=to.disabled_reason[:300])
+    # A lane is named after its destination.
+    lanes = {lane.account: lane for lane in Lane.objects.filter(kind=KIND, refused_since__isnull=False)}
+    waiting = subscribed.filter(destination__disabled_at=None, destination__core__in=lanes)
+    for row in waiting.select_related(*related):
+        lane = lanes[row.destination.core]
+        feed = row.subscribable.guild_feed
+        yield _alert(feed, REFUSED, lane.refused_since, now, said=lane.last_error[:300], waits=True)
+
+
+def _alert(
+    one: GuildFeed, trouble: str, since: datetime | None, now: datetime, **context: Any
+) -> ServerAlert:
+    stamp = f"{since:{STAMP}}" if since else "-"
+    return ServerAlert(
+        guild_id=one.guild_id,
+        guild_feed=one,
+        trouble=trouble,
+        key=f"{trouble}-{one.pk}-{stamp}",
+        context=context,
+        created_at=now,
+        next_try_at=now,
+    )
+
+
+def decide(*, alert_id: int, guild_id: int, decision: ServerAlert.Decision, now: datetime) -> bool:
+    """Return False if it was decided before, or is over."""
+    open_ones = ServerAlert.objects.filter(
+        pk=alert_id, guild=guild_id, trouble=HELD, decision="", applied_at=None
+    )
+    return bool(open_ones.update(decision=decision, decided_at=now))
+
+
+def apply_decisions(*, now: datetime) -> int:
+    waiting: dict[int, list[ServerAlert]] = defaultdict(list)
+    rows = ServerAlert.objects.filter(trouble=HELD, applied_at=None, guild_feed__isnull=False)
+    for alert in rows.select_related("guild_feed").order_by("pk"):
+        assert alert.guild_feed is not None  # noqa: S101 - for the type checker
+        waiting[alert.guild_feed.feed_id].append(alert)
+    done = 0
+    for feed_id, alerts in sorted(waiting.items()):
+        undecided = [one for one in alerts if not one.decision and _is_present(one)]
+        if undecided and now - max(one.created_at for one in undecided) < PATIENCE:
+            continue
+        _apply(feed_id, alerts, now)
+        done += 1
+    return done
+
+
+def _is_present(alert: ServerAlert) -> bool:
+    return alert.guild_feed is not None and alert.guild_feed.removed_at is None
+
+
+def _apply(feed_id: int, alerts: Sequence[ServerAlert], now: datetime) -> None:
+    items = list(Item.objects.held().filter(feed=feed_id))
+    items.sort(key=lambda item: (item.published_at or item.first_seen, item.pk), reverse=True)
+    keys = [item.pk for item in items]
+    decisions = {one.guild_feed_id: one.decision for one in alerts if _is_present(one)}
+    wanted: set[int] = set()
+    with transaction.atomic():
+        for one in GuildFeed.objects.present().filter(feed=feed_id).order_by("pk"):
+            match decisions.get(one.pk, ""):
+                case ServerAlert.Decision.ALL:
+                    chosen = keys
+                case ServerAlert.Decision.NEWEST:
+                    chosen = keys[:NEWEST]
+                case _skip:
+                    chosen = []
+            wanted.update(chosen)
+            for key in keys:
+                if key not in chosen:
+                    note_by_hand(one.subscribable_id, key, now=now)
+    # Operators decide in the admin.
+    if BotFeed.objects.filter(feed=feed_id, is_operators=False).exists():
+        release(now=now, item_ids=wanted)
+        exclude_held(now=now, item_ids=[key for key in keys if key not in wanted])
+    ServerAlert.objects.filter(pk__in=[one.pk for one in alerts], applied_at=None).update(applied_at=now)

@@ -18,12 +18,10 @@ from chat.discord.messages import (
     shown_link,
     shown_title,
 )
-from chat.guilds.account import ensure_account
 from chat.guilds.feeds import add_guild_feed, checked_channel, find_feed, move_feed
-from chat.guilds.servers import bot_settings
+from chat.guilds.servers import bot_settings, ensure_account
 from chat.models import GuildFeed, Interaction
-from chat.rules.buttons import Pressed
-from chat.rules.parse import read
+from chat.rules.parse import Pressed, read
 from common.refused import Refused
 from feeds.adding.discover import Candidate, Discovery, DiscoveryBudget, addresses, discover
 from feeds.addresses import host_of_url

@@ -1,19 +1,23 @@
+"""`/feed settings`."""
+
 from datetime import time
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from django.conf import settings
 from django.utils.translation import gettext as _
 
-from chat.commands.context import Context, feed_buttons, undone_by
+from chat.commands.context import Context, chosen_channel, feed_buttons, undone_by
 from chat.commands.feeds import named
-from chat.discord.messages import Form, Input, Message, Reply, shown_title
+from chat.discord.messages import Form, Input, Message, Reply, channel_mention, shown_title
 from chat.guilds.filters import set_words, words_of
-from chat.rules.buttons import Pressed
+from chat.models import Guild
+from chat.rules.parse import Pressed
 from common.formats.dates import clock
 from common.refused import Refused
 from subscriptions.models import Subscribable
 from subscriptions.newsletters.define import alter_subscribable
-from subscriptions.rules.filter_words import typed_words
+from subscriptions.rules.post_rules import typed_words
 
 EACH, DAILY, WEEKLY = "each", "daily", "weekly"
 
@@ -85,3 +89,37 @@ def checked_zone(typed: str) -> str:
         return ZoneInfo(typed.strip()).key
     except (ValueError, OSError, LookupError):
         raise Refused(_("Unknown time zone. Use a name like Europe/Berlin.")) from None
+
+
+def set_up_server(context: Context) -> Reply:
+    typed, changes = context.asked.fields, dict[str, Any]()
+    if typed.get("log_channel"):
+        changes["log_channel"] = chosen_channel(context, "log_channel")
+    if language := typed.get("language"):
+        if language not in dict(settings.LANGUAGES):
+            raise Refused(_("I don’t speak that language."))
+        changes["language"] = language
+    if zone := typed.get("zone"):
+        changes["zone"] = checked_zone(zone)
+    guild = context.guild
+    if changes:
+        Guild.objects.filter(pk=guild.pk).update(**changes)
+        for name, value in changes.items():
+            setattr(guild, name, value)
+    names = dict(settings.LANGUAGES)
+    lines = [
+        _("Problems are reported in %(channel)s.") % {"channel": channel_mention(guild.log_channel)}
+        if guild.log_channel
+        else _(
+            "Problems are reported in the feed’s channel. To choose another, use "
+            "`/feed settings log_channel`."
+        ),
+        _("Language: %(language)s") % {"language": names.get(guild.language, guild.locale or "–")},
+        _("Time zone: %(zone)s") % {"zone": guild.zone},
+        _(
+            "Anyone who can manage this server can use `/feed`. To let a role use it, "
+            "open Server Settings, Integrations."
+        ),
+        *([undone_by("settings")] if changes else []),
+    ]
+    return Message("\n".join(lines))

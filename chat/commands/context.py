@@ -22,8 +22,7 @@ from chat.discord.messages import (
 from chat.guilds.feeds import find_feed
 from chat.guilds.rights import channel_refusal
 from chat.models import Guild, GuildFeed, Interaction
-from chat.rules.buttons import Pressed
-from chat.rules.parse import ParsedInteraction
+from chat.rules.parse import ParsedInteraction, Pressed
 from chat.rules.permissions import missing_in
 from common.clock import utcnow
 from common.refused import Refused

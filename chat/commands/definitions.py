@@ -6,7 +6,7 @@ from django.conf import settings
 from django.utils import translation
 from django.utils.translation import gettext_lazy, gettext_noop, pgettext_lazy
 
-from chat.rules.interval import LONGEST_INTERVAL
+from chat.rules.parse import LONGEST_INTERVAL
 from chat.rules.permissions import MANAGE_GUILD
 
 SUB_COMMAND, STRING, INTEGER, CHANNEL = 1, 3, 4, 7

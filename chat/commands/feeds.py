@@ -33,7 +33,7 @@ from chat.guilds.history import PostFate, latest_fates
 from chat.guilds.rights import ask_again, channel_refusal
 from chat.guilds.servers import bot_settings
 from chat.models import GuildFeed, Interaction
-from chat.rules.buttons import Pressed
+from chat.rules.parse import Pressed
 from common.refused import Refused
 
 PAGE = 10

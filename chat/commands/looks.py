@@ -6,7 +6,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext, pgettext
 
 from channels.discord.options import THREAD_MINUTES
-from channels.rules.corrections import DELETE_WITHDRAWN, EDIT_CORRECTED
+from channels.rules.meaning import DELETE_WITHDRAWN, EDIT_CORRECTED
 from channels.wording import LONGEST_TEMPLATE
 from chat.commands.add import checked_address, discovered, feeds_in
 from chat.commands.context import Context, feed_buttons, options_of, undone_by
@@ -25,11 +25,10 @@ from chat.discord.messages import (
     shown_title,
 )
 from chat.guilds.feeds import change_address, checked_channel, choose_interval, copy_settings, find_feed
-from chat.guilds.limits import NEW_ADDRESS, refuse_beyond_hourly
 from chat.guilds.rights import refuse_without_webhooks
+from chat.guilds.servers import NEW_ADDRESS, refuse_beyond_hourly
 from chat.models import GuildFeed, Interaction
-from chat.rules.buttons import Pressed
-from chat.rules.interval import LONGEST_INTERVAL
+from chat.rules.parse import LONGEST_INTERVAL, Pressed
 from common.refused import Refused
 from subscriptions.newsletters.define import alter_subscribable
 from subscriptions.subscribers.admin_changes import subscribe_checked

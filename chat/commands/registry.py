@@ -2,7 +2,7 @@ from collections.abc import Mapping
 from functools import partial
 
 from channels.discord.options import PICTURE_SIZES, STYLES
-from chat.commands import add, contents, feeds, looks, server, trials
+from chat.commands import add, contents, feeds, looks, trials
 from chat.commands.context import Handler, Work
 from chat.models import ServerAlert
 
@@ -21,7 +21,7 @@ COMMANDS: Mapping[str, Mapping[str, Handler]] = {
         "digest": contents.digest,
         "why": feeds.why,
         "status": feeds.status,
-        "settings": server.set_up_server,
+        "settings": contents.set_up_server,
     },
     "feeds": OPEN,
 }

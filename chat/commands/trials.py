@@ -3,7 +3,7 @@
 from django.utils.translation import gettext as _
 
 from channels.base import Looks
-from chat.alerts.decisions import decide as decide_alert
+from chat.alerts.post import decide as decide_alert
 from chat.commands.add import checked_address, discovered, moved
 from chat.commands.context import Context, chosen_channel
 from chat.commands.feeds import fitting, named, still_refused

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from channels.discord.message import escaped
-from chat.rules.buttons import Pressed
+from chat.rules.parse import Pressed
 from common.truncation import cut_to, plain_line
 
 EPHEMERAL, NO_PREVIEWS = 1 << 6, 1 << 2

@@ -12,11 +12,11 @@ from django.utils.translation import ngettext
 
 from channels.letter import LetterError
 from chat.discord.api import KIND
-from chat.guilds.account import ACCOUNT_NAME
 from chat.guilds.filters import set_words, words_of
+from chat.guilds.servers import ACCOUNT_NAME
 from chat.guilds.shared import drop_unused, feed_at, following_interval, leave_feed, locked_settings
 from chat.models import BotFeed, BotSettings, Guild, GuildFeed, ServerAlert
-from chat.rules.interval import LONGEST_INTERVAL
+from chat.rules.parse import LONGEST_INTERVAL
 from common.ports import channels
 from common.ports.channels import ParsedDestination
 from common.refused import Refused
@@ -31,7 +31,7 @@ from feeds.models import Feed
 from subscriptions.collections.assign import drop_subscribable
 from subscriptions.models import Subscribable, Subscription
 from subscriptions.newsletters.define import alter_subscribable, define_subscribable
-from subscriptions.rules.filter_words import typed_words
+from subscriptions.rules.post_rules import typed_words
 from subscriptions.rules.schedule import ARRANGEMENTS
 from subscriptions.subscribers.admin_changes import subscribe_checked
 from subscriptions.subscribers.leave import leave

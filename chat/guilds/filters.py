@@ -7,7 +7,7 @@ from common.patterns import MATCHES
 from common.refused import Refused
 from subscriptions.collections.post_rules import change_rules
 from subscriptions.models import PostRule
-from subscriptions.rules.filter_words import (
+from subscriptions.rules.post_rules import (
     LONGEST_WORD,
     MOST_WORDS,
     InvalidWords,

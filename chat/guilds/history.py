@@ -7,7 +7,7 @@ from datetime import datetime
 from chat.models import GuildFeed
 from delivery.issues.item_fate import places_of_items
 from delivery.models import Delivery
-from delivery.rules.item_fate import CANCELLED, FAILED, SENDING, SENT, SOON, WAITS
+from delivery.rules.posts import CANCELLED, FAILED, SENDING, SENT, SOON, WAITS
 from feeds.models import Item
 
 LATEST = 10

@@ -9,7 +9,7 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from chat.models import BotFeed, BotSettings, GuildFeed
-from chat.rules.interval import USUAL, Interval, shared_interval
+from chat.rules.parse import USUAL, Interval, shared_interval
 from feeds.adding.add import add_feed, alter_feed
 from feeds.addresses import host_of_url, same_address
 from feeds.models import Feed

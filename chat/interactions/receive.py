@@ -15,8 +15,7 @@ from chat.commands.feeds import ALL
 from chat.commands.registry import BUTTONS, COMMANDS, FORMS, IN_PLACE, PUBLIC_BUTTONS, TAKE_ALL
 from chat.discord.messages import MOST_CHOICES, PONG, Body, Later, Message, choices
 from chat.guilds.feeds import suggestions
-from chat.guilds.limits import refuse_beyond_hourly, refuse_haste
-from chat.guilds.servers import know_guild, language_of, refuse_guild
+from chat.guilds.servers import know_guild, language_of, refuse_beyond_hourly, refuse_guild, refuse_haste
 from chat.models import Interaction
 from chat.rules.parse import AUTOCOMPLETE, COMMAND, COMPONENT, PING, ParsedInteraction, read
 from chat.rules.permissions import manages

@@ -1,19 +1,49 @@
-"""Strict parsing of interactions, which may contain anything."""
+"""Strict parsing of interactions, which may contain anything.
+
+In minutes.
+
+`v1:<act>:<number>`; old ids still work.
+"""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from chat.rules.buttons import LARGEST_ID, Pressed, pressed
 from chat.rules.permissions import bits_of
 from common.text import without_controls
 
+VERSION = "v1"
+LONGEST_CUSTOM_ID = 100
+# Maximum of snowflakes and bigint.
+LARGEST_ID = 2**63 - 1
+_NUMBER = re.compile(r"[0-9]{1,19}")
+LONGEST_INTERVAL = 24 * 60
 PING, COMMAND, COMPONENT, AUTOCOMPLETE, MODAL = 1, 2, 3, 4, 5
 # https://discord.com/developers/docs/interactions/application-commands#application-command-object-application-command-option-type
 SUB_COMMAND = 1
 LONGEST_TEXT = 4_000
 _SNOWFLAKE = re.compile(r"[0-9]{1,19}")
+
+
+@dataclass(frozen=True, slots=True)
+class Pressed:
+    """`number` is mostly a feed's in its server."""
+
+    act: str
+    number: int = 0
+
+    def __str__(self) -> str:
+        return f"{VERSION}:{self.act}:{self.number}"
+
+
+def pressed(custom_id: object) -> Pressed | None:
+    """None if unknown."""
+    parts = custom_id.split(":") if isinstance(custom_id, str) and len(custom_id) <= LONGEST_CUSTOM_ID else []
+    if len(parts) != 3 or parts[0] != VERSION or not parts[1].isidentifier() or len(parts[1]) > 20:
+        return None
+    number = int(parts[2]) if _NUMBER.fullmatch(parts[2]) else LARGEST_ID + 1
+    return Pressed(parts[1], number) if number <= LARGEST_ID else None
 
 
 class Malformed(ValueError):
@@ -153,3 +183,24 @@ def _maybe(said: Any) -> int:
         return snowflake_of(said)
     except Malformed:
         return 0
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """Bounds of a feed's interval (`Feed.recheck_every_minutes`, `ceiling_minutes`).
+
+    While a post settles, feeds are read at the shortest: a long choice must not lengthen that.
+    """
+
+    shortest: int
+    longest: int
+
+
+# Default of servers.
+USUAL = Interval(10, 60)
+
+
+def shared_interval(chosen: Collection[int | None]) -> Interval:
+    """Combine all servers' longest times between two polls (None: the default)."""
+    longest = min((minutes or USUAL.longest for minutes in chosen), default=USUAL.longest)
+    return Interval(min(USUAL.shortest, longest), longest)

@@ -13,10 +13,9 @@ from django.utils import timezone
 from unfold.widgets import INPUT_CLASSES, UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
 from common.admin.refusals import NO_ADDRESS, REFUSALS, not_done
-from common.clock import utcnow
+from common.clock import utcnow, zone_words
 from common.ports.panels import Action, CannotAct
 from common.resources import ADMIN, CLICK_BUDGET, Done, Given, Resource, Verb
-from common.zones import zone_words
 
 
 def actions_of(resource: Resource[Any]) -> list[Action]:

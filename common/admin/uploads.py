@@ -15,8 +15,7 @@ from django.urls import URLPattern, reverse
 from unfold.widgets import UnfoldAdminFileFieldWidget
 
 from common.access import visible_to
-from common.admin.draw import block
-from common.admin.html import column, list_url, moment_of, object_url, page
+from common.admin.html import block, column, list_url, moment_of, object_url, page
 from common.admin.lists import as_csv
 from common.admin.model_admin import ReadOnlyAdmin
 from common.admin.refusals import require

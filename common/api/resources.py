@@ -17,8 +17,7 @@ from rest_framework.reverse import reverse
 from rest_framework.utils.urls import replace_query_param
 from rest_framework.viewsets import GenericViewSet
 
-from common.api.bodies import Fields, Parameters
-from common.api.fields import Choice, Flag, Moment, Pattern, StrictInteger, Text
+from common.api.fields import Choice, Fields, Flag, Moment, Parameters, Pattern, StrictInteger, Text
 from common.api.views import ApiView, PreconditionFailed, etag_of
 from common.clock import utcnow
 from common.resources import API, CLICK_BUDGET, Filter, Given, Resource, Verb

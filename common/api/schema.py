@@ -10,7 +10,7 @@ from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiExample, OpenApiParameter, OpenApiResponse, extend_schema_serializer
 from rest_framework import serializers
 
-from common.api.bodies import Fields, Parameters
+from common.api.fields import Fields, Parameters
 from common.api.problems import MEDIA_TYPE
 from common.api.resources import ResourceViewSet
 from common.api.views import ApiView

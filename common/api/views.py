@@ -10,7 +10,7 @@ from rest_framework.response import Response
 from rest_framework.utils.encoders import JSONEncoder
 from rest_framework.views import APIView
 
-from common.api.bodies import LARGEST_BODY, Fields, Parameters, read_parameters
+from common.api.fields import LARGEST_BODY, Fields, Parameters, read_parameters
 from common.api.problems import WrongParameters
 from common.body_limits import takes_body
 from common.ports.panels import CannotAct

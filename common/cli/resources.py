@@ -9,9 +9,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from common.cli.arguments import positive, whole
-from common.cli.commands import FeedletterCommand, Printed, Result
-from common.cli.tables import record, table_lines
+from common.cli.commands import FeedletterCommand, Printed, Result, positive, record, table_lines, whole
 from common.clock import utcnow
 from common.resources import COMMAND, Done, Given, Resource, Verb
 

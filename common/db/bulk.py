@@ -1,17 +1,29 @@
 import json
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from django.db import DatabaseError, connection, connections, models, router
+from django.db.models import Count, IntegerField, OuterRef, QuerySet, Subquery
 from django.db.models.fields import NOT_PROVIDED
+from django.db.models.functions import Coalesce
 
 from common.db.arrays import array_literal
 from common.db.prepared import rows_of
 
+Item = TypeVar("Item")
+_END = object()
+# Larger counts are estimates.
+EXACT = 50_000
+_ABOUT = """
+SELECT reltuples, most_common_vals::text::text[], most_common_freqs
+FROM pg_class LEFT JOIN pg_stats ON schemaname = relnamespace::regnamespace::text AND tablename = relname
+    AND attname = %s
+WHERE pg_class.oid = %s::regclass
+"""
 log = logging.getLogger(__name__)
-
 MANY = 10_000
 # Nothing that blocks: dead rows and files are left to autovacuum.
 _OPTIONS = "ANALYZE, SKIP_LOCKED, INDEX_CLEANUP OFF, TRUNCATE OFF"
@@ -172,3 +184,47 @@ def save_new(rows: Sequence[models.Model]) -> None:
     for row, (key,) in zip(rows, rows_of(connection, statement, values), strict=True):
         row.pk = key
         row._state.adding, row._state.db = False, connection.alias
+
+
+def count_of(related: "QuerySet[Any]", key: str) -> Coalesce:
+    """Count by `key`, without a join."""
+    own = related.filter(**{key: OuterRef("pk")}).order_by().values(key)
+    return Coalesce(Subquery(own.annotate(n=Count("pk")).values("n"), output_field=IntegerField()), 0)
+
+
+def counted_by(
+    rows: "QuerySet[Any]", column: str, *, found_by: Mapping[str, Sequence[str]]
+) -> dict[str, int]:
+    """Count the rows for each value, exactly in a small table.
+
+    In a large one, values of `found_by` (with an index in that order) are exact up to EXACT; others are the
+    planner's estimates.
+    """
+    if connection.vendor != "postgresql":
+        return exactly(rows, column)
+    with connection.cursor() as cursor:
+        cursor.execute(_ABOUT, [column, rows.model._meta.db_table])
+        in_all, values, shares = cursor.fetchone()
+    if in_all < EXACT or not values:
+        return exactly(rows, column)
+    about = {value: round(in_all * share) for value, share in zip(values, shares, strict=True)}
+    exact = {
+        value: rows.filter(**{column: value}).order_by(*order).values("pk")[:EXACT].count()
+        for value, order in found_by.items()
+    }
+    return about | {
+        value: max(count, about.get(value, 0)) if count >= EXACT else count for value, count in exact.items()
+    }
+
+
+def exactly(rows: "QuerySet[Any]", column: str) -> dict[str, int]:
+    return dict(rows.order_by().values_list(column).annotate(Count("pk")))
+
+
+def prefetch(items: Iterator[Item]) -> Iterator[Item]:
+    """Make the next item in a thread; `items` must not use the database."""
+    with ThreadPoolExecutor(1) as pool:
+        following = pool.submit(next, items, _END)
+        while (item := following.result()) is not _END:
+            following = pool.submit(next, items, _END)
+            yield cast(Item, item)

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING
 import nh3
 
 from common.html import embeds, foreign, images, visible
-from common.html.balance import MAX_HTML, balance
-from common.html.headings import without_anchors
-from common.html.hidden import hides, without_hidden
+from common.html.balance import MAX_HTML, balance, mended, scheme, with_directions
+from common.html.foreign import hides, without_hidden
 from common.html.numbering import with_starts
-from common.html.tags import mended, scheme, with_directions
+from common.html.titles import without_anchors
 from common.text import one_line, without_controls, words
 
 if TYPE_CHECKING:

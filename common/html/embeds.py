@@ -5,8 +5,8 @@ from functools import partial
 from html import escape, unescape
 from urllib.parse import parse_qs, unquote, urldefrag, urlsplit
 
+from common.html.balance import VALUES, attributes, resolved
 from common.html.images import SOURCE, is_beacon, is_pixel
-from common.html.tags import VALUES, attributes, resolved
 
 # Kept by the first cleaning, replaced before the second.
 EMBED_TAGS = frozenset({"iframe", "video", "audio", "source", "embed", "object"})

@@ -6,8 +6,8 @@ from functools import partial
 from html import escape, unescape
 from urllib.parse import unquote
 
+from common.html.balance import VALUES, attributes, resolved, scheme, written
 from common.html.plain_text import PICTURE
-from common.html.tags import VALUES, attributes, resolved, scheme, written
 
 # Hosts (with subdomains) and start of the path.
 BEACONS = (

@@ -11,12 +11,11 @@ from dataclasses import dataclass, field
 from html import escape
 from typing import Literal
 
-from common.html.balance import VOID
+from common.html.balance import ANY_TAG, TAG, VOID, attributes, resolved, text_of
 from common.html.embeds import page_name
+from common.html.foreign import CLOSED, is_hidden
 from common.html.formulas import Formula
-from common.html.hidden import CLOSED, is_hidden
 from common.html.plain_text import PICTURE
-from common.html.tags import ANY_TAG, TAG, attributes, resolved, text_of
 from common.text import shortened, words
 
 _MATHML = words(

@@ -1,14 +1,18 @@
+"""Mails to one person, requested by earlier apps and sent by a later one."""
+
 import importlib
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from types import MappingProxyType, ModuleType
-from typing import Any
+from typing import Any, Protocol
 
 from django.conf import settings
 
 from common.refused import Refused
 
+MailFacts = Mapping[str, str | int]
 # Names of arguments (docs/hooks.md).
 HOOK_KINDS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
@@ -110,3 +114,27 @@ def _found(path: str) -> Any:
     if not hasattr(holder, name):
         raise HookRefused(f"“{path}” cannot be imported: {module} has no {name}.")
     return getattr(holder, name)
+
+
+class SiteMail(Protocol):
+    def is_sent(self) -> bool:
+        """Return whether mail leaves here: admins read the mailbox page, and links can be keys."""
+
+    def send(
+        self, *, address: str, template: str, context: MailFacts, now: datetime, language: str = ""
+    ) -> None:
+        """Queue in the caller's transaction. Raises Refused for a wrong address.
+
+        Values of `context` whose names end in `_url` are encrypted, because they may contain keys.
+        """
+
+    def forget(self, address: str) -> None:
+        """Delete the address and its mails, unless it got other mail."""
+
+
+# One, from AppConfig.ready().
+site_mails: list[Callable[[], SiteMail]] = []
+
+
+def site_mail() -> SiteMail:
+    return site_mails[0]()

@@ -1,12 +1,21 @@
 """Functions that later apps add to what earlier ones do, in AppConfig.ready().
 
 Arguments and results are the earlier app's, whose models are not known here.
+
+Figures of large tables, counted in the background.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
+from importlib import import_module
 from typing import Any
 
+LARGE = 20_000
+# JSON values by the keys of objects.
+Figures = Mapping[int, Any]
+# By kind: returns the figures of all objects with more than LARGE rows.
+counters: dict[str, Callable[[], Figures]] = {}
+keepers: list[Callable[[str, Iterable[int]], Figures]] = []
 # common: get the counts of events, and the name of a stage after each successful pass.
 count_writers: list[Callable[[Mapping[tuple[str, str], int]], None]] = []
 pass_listeners: list[Callable[[str], None]] = []
@@ -28,3 +37,19 @@ template_sources: list[Callable[[], list[str]]] = []
 holds: list[Callable[[datetime], object]] = []
 # feedletter_site: return alerts for the overview.
 alert_sources: list[Callable[[], list[Any]]] = []
+
+
+def kept_figures(kind: str, keys: Iterable[int]) -> Figures:
+    return keepers[0](kind, keys) if keepers else {}
+
+
+def later(module: str, name: str) -> Callable[..., Any]:
+    """Return a function that imports that one at its first call.
+
+    For what AppConfig.ready() registers: most commands never call it, and would load half the program.
+    """
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return getattr(import_module(module), name)(*args, **kwargs)
+
+    return call

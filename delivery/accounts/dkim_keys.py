@@ -1,4 +1,7 @@
-"""DKIM keys: create, activate, retire."""
+"""DKIM keys: create, activate, retire.
+
+The site's key for push services, to which every device is permanently bound.
+"""
 
 import re
 import time
@@ -22,9 +25,11 @@ from channels.email.dkim.keys import (
     read_pem,
     to_pem,
 )
+from channels.webpush.channel import DEVICES, WebPushChannel
+from channels.webpush.message import base64url, new_private_key, point_of, private_key_of
 from common.ports.channels import InvalidDestination
-from common.secrets import Sealed
-from delivery.models import DkimKey
+from common.secrets import Sealed, opened
+from delivery.models import Account, DkimKey
 
 FRESH_SECONDS = 60.0
 FIRST_SELECTOR = {"rsa": "feedletter", "ed25519": "feedletter-ed25519"}
@@ -183,3 +188,20 @@ def _private(algorithm: str, pem: bytes) -> Private:
     if algorithm and algorithm_of(private) != algorithm:
         raise ValidationError({"algorithm": f"The key is of another kind: {algorithm_of(private)}."})
     return private
+
+
+def push_public_key() -> str:
+    """Return the key for browsers in base64url, created at first use.
+
+    Raises ValueError if unreadable: existing devices need this key. The first of concurrent processes wins.
+    """
+    row = Account.objects.filter(kind=WebPushChannel.key, name=DEVICES).first()
+    if row is None:
+        made = {"secrets": {"private": new_private_key()}}
+        row, _ = Account.objects.get_or_create(kind=WebPushChannel.key, name=DEVICES, defaults=made)
+    return _public(opened(row.secrets)["private"])
+
+
+@lru_cache(maxsize=2)
+def _public(private: str) -> str:
+    return base64url(point_of(private_key_of(private).public_key()))

@@ -8,10 +8,9 @@ from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 
 from channels.rules.sms_words import CODE_WORDS
-from common.admin.html import column, moment_of, when
+from common.admin.html import EmptyList, column, moment_of, when
 from common.admin.lists import FewChoices, LargeList, asks, newest
 from common.admin.model_admin import ReadOnlyAdmin
-from common.admin.page_words import EmptyList
 from common.admin.resources import actions_of
 from common.clock import utcnow
 from common.parts import Facts, Link, Part, Table
@@ -20,8 +19,8 @@ from common.ports.panels import Panel
 from common.program import MANAGE
 from common.text import shortened
 from delivery.admin.issue_panels import version_words
+from delivery.issues.item_fate import changed_delivery, changes_of
 from delivery.issues.pause import is_paused
-from delivery.issues.sent_changes import changed_delivery, changes_of
 from delivery.lanes.lanes import day_is_full
 from delivery.models import Bounce, Delivery, LaneDomain, Receipt
 from delivery.models.delivery import NOT_FINISHED

@@ -12,21 +12,19 @@ from django.shortcuts import get_object_or_404
 from django.urls import URLPattern
 from django.views.decorators.http import require_POST
 
-from common.admin.draw import block
-from common.admin.html import add_url, brief, column, list_link, object_url
+from common.admin.html import EmptyList, add_url, block, brief, column, list_link, object_url
 from common.admin.lists import asks
 from common.admin.model_admin import ReadOnlyAdmin
-from common.admin.page_words import EmptyList
 from common.admin.refusals import require
 from common.admin.resources import actions_of
 from common.clock import utcnow
-from common.db.tallies import count_of
+from common.db.bulk import count_of
 from common.parts import Button, Part
 from common.ports.panels import Panel
 from common.text import shortened
 from delivery.admin import issue_figures, issue_panels
 from delivery.admin.bridges.panels import what_was_posted
-from delivery.admin.broadcasts.panels import drafts_and_scheduled
+from delivery.admin.broadcasts.forms import drafts_and_scheduled
 from delivery.admin.edits.panels import EDIT_FORM, draft_posts, edits_words, mending
 from delivery.admin.edits.view import edit_draft, edit_next, edit_settling, save_words_of_draft
 from delivery.issues import progress

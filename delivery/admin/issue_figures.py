@@ -14,12 +14,12 @@ from common.clock import utcnow
 from common.parts import Bar, Box, Chart, Dot, Flow, Fold, Link, Live, Part, Table, Template, Text, listed
 from common.text import pluralize
 from delivery.admin.bridges.panels import is_bridge
-from delivery.bounces.list_growth import WEEKS, growth_of
+from delivery.bounces.history import WEEKS, growth_of
 from delivery.issues import progress
 from delivery.models import Attempt, Delivery, Issue
 from delivery.rules.progress import arrived, ended, result_sentence, time_left, total, waiting, waiting_words
 from subscriptions.models import Subscribable
-from subscriptions.rules.growth import GrowthStretch, by_day, by_week, totals
+from subscriptions.rules.origin import GrowthStretch, by_day, by_week, totals
 from subscriptions.subscribers.counts import confirmed_counts
 
 DAYS = 84

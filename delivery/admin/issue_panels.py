@@ -13,10 +13,10 @@ from delivery.admin.bridges.panels import is_bridge
 from delivery.alerts.pauses import goes_out
 from delivery.bounces.domain_refusals import pause_cause
 from delivery.issues.audience import audience_words, recipients_of
+from delivery.issues.item_fate import SentChanges, changes_of
 from delivery.issues.pause import is_paused
 from delivery.issues.progress import issue_state, sent_late
 from delivery.issues.publish import WAITS_AT_MOST, late_subscribers
-from delivery.issues.sent_changes import SentChanges, changes_of
 from delivery.letters.build import issue_letter
 from delivery.letters.templates import ada
 from delivery.links import issue_url

@@ -15,13 +15,12 @@ from channels import channel
 from channels.rules.accounts import DEFAULT_ACCOUNT
 from channels.rules.meaning import advice
 from channels.rules.server_words import meaning
-from common.admin.html import column, list_link, moment_of, when
+from common.admin.html import EmptyList, column, list_link, moment_of, when
 from common.admin.lists import asks
 from common.admin.model_admin import ServiceAdmin
-from common.admin.page_words import EmptyList
 from common.admin.resources import actions_of
 from common.clock import utcnow
-from common.db.tallies import count_of
+from common.db.bulk import count_of
 from common.parts import Bar, Box, Chart, Facts, Link, Meter, Part, Table, Text
 from common.ports.panels import Panel
 from common.text import pluralize
@@ -46,8 +45,8 @@ from delivery.lanes.limits import (
     recipient_domain,
 )
 from delivery.models import Account, Delivery, Lane, LaneDomain
-from delivery.resources.lanes import lanes
-from delivery.rules.lanes import PROOF
+from delivery.resources.accounts import lanes
+from delivery.rules.limits import PROOF
 from delivery.rules.progress import waiting_words
 
 LANE_HELP = {

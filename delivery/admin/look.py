@@ -22,8 +22,8 @@ from unfold.widgets import (
     UnfoldAdminTextInputWidget,
 )
 
+from common.admin.model_admin import ColourInput
 from common.admin.refusals import add_refusal, require
-from common.admin.widgets import ColourInput
 from common.clock import utcnow
 from common.parts import Part, Template
 from common.pictures.picture import CleanPicture
@@ -34,8 +34,7 @@ from delivery.letters.templates import Preview, preview_look
 from delivery.models import Theme
 from delivery.rendering.facts import LETTER_WIDTH, ThemeFacts
 from delivery.views.preview import as_json, frames
-from subscriptions.branding.brands import picture_url
-from subscriptions.branding.site import site_facts
+from subscriptions.branding.brands import picture_url, site_facts
 from subscriptions.forms.admin import SubscribableForm, stored_fields, subscribable_form
 from subscriptions.forms.pictures import PictureField
 from subscriptions.models import Subscribable

@@ -9,9 +9,9 @@ from django.contrib import admin
 from django.contrib.admin import RelatedFieldListFilter
 from django.http import HttpRequest
 
-from common.admin.html import add_url, column, list_link, when
+from common.admin.html import EmptyList, add_url, column, list_link, when
 from common.admin.lists import asks
-from common.admin.page_words import EmptyList
+from common.admin.model_admin import StyledForm
 from common.admin.uploads import (
     CUT_OFF,
     ReportedUploadAdmin,
@@ -23,7 +23,6 @@ from common.admin.uploads import (
     stop_action,
     upload_facts,
 )
-from common.admin.widgets import StyledForm
 from common.clock import utcnow
 from common.parts import Facts, Link, Part
 from common.ports import channels

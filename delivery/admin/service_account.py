@@ -7,11 +7,9 @@ from django import forms
 from django.contrib import admin, messages
 from django.http import HttpRequest
 
-from common.admin.html import column, moment_of, when
-from common.admin.model_admin import ServiceAdmin
-from common.admin.page_words import EmptyList
+from common.admin.html import EmptyList, column, moment_of, when
+from common.admin.model_admin import ServiceAdmin, StyledForm
 from common.admin.resources import actions_of
-from common.admin.widgets import StyledForm
 from common.clock import utcnow
 from common.parts import Facts, Link, Part, listed
 from common.ports.channels import Field, InvalidDestination

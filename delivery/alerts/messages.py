@@ -24,7 +24,7 @@ from delivery.webhooks.outbox import is_anybody_listening
 from feeds.items.alerts import how_many_fail, is_any_wanting, mark_alerted, wanting
 from feeds.models import Feed
 from feeds.rules.alerts import GAP, What, is_our_own_network, may_tell
-from feeds.rules.why import because
+from feeds.rules.item_status import because
 from subscriptions.models import Destination
 
 log = logging.getLogger(__name__)

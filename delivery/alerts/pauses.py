@@ -33,7 +33,7 @@ from delivery.lanes.lanes import day_is_full
 from delivery.lanes.limits import OVER
 from delivery.models import Delivery, Issue, Lane
 from feeds.rules.alerts import may_tell
-from subscriptions.branding.site import admin_zone
+from subscriptions.branding.brands import admin_zone
 
 log = logging.getLogger(__name__)
 

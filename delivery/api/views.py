@@ -11,8 +11,7 @@ from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
 from channels.letter import LetterError
-from common.api.bodies import Fields
-from common.api.fields import StrictInteger, Text, Texts
+from common.api.fields import Fields, StrictInteger, Text, Texts
 from common.api.problems import InvalidRequest
 from common.api.resources import ResourceViewSet
 from common.api.views import ApiView
@@ -35,9 +34,8 @@ from delivery.issues.broadcasts import MOST_MARKDOWN, begin_letter, save_letter
 from delivery.letters.samples import NothingToShow
 from delivery.rendering.subjects import LONGEST_SUBJECT
 from delivery.resources.deliveries import deliveries
-from delivery.resources.issues import issues
+from delivery.resources.issues import issues, newsletters
 from delivery.resources.letters import letters
-from delivery.resources.newsletters import newsletters
 from delivery.rules.audience import AUDIENCE_PARTS
 from subscriptions.api.bodies import name, tags_field, words
 from subscriptions.api.newsletters import SubscribableViewSet

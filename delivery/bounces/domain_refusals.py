@@ -34,7 +34,13 @@ from delivery.lanes.limits import pause_domain
 from delivery.models import Bounce, Delivery, Issue, LaneDomain
 from delivery.models.delivery import PENDING_STATES
 from delivery.rules.bounce_policy import ABOUT_OUR_MAIL, BounceKind
-from delivery.rules.holdups import LONGEST_REFUSAL, domain_rests_until, is_everybodys, is_over, refuses_sender
+from delivery.rules.progress import (
+    LONGEST_REFUSAL,
+    domain_rests_until,
+    is_everybodys,
+    is_over,
+    refuses_sender,
+)
 
 log = logging.getLogger(__name__)
 

@@ -27,8 +27,8 @@ from common.transactions import forbid_open_transaction
 from delivery.accounts.accounts import keeps_letters, url_of, usual_sender
 from delivery.doctor.checks import DomainKey, FromDomain, MailRoute, check_bounces, check_domain, check_way
 from delivery.doctor.dkim import Publication, publication
+from delivery.doctor.dmarc import organisation
 from delivery.doctor.dns import Dns, NoResolver
-from delivery.doctor.domains import organisation
 from delivery.doctor.findings import DoctorVerdict, Finding, worst_verdict
 from delivery.models import DkimKey, Lane
 from subscriptions.models import Subscribable

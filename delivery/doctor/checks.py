@@ -13,9 +13,8 @@ from channels.email.session import CannotLogIn, probe_login
 from channels.email.smtp_login import SmtpSettings
 from common.program import MANAGE
 from delivery.doctor.dkim import judge_key, judge_no_key
-from delivery.doctor.dmarc import find_place, judge_alignment, judge_policy, judge_report_address
+from delivery.doctor.dmarc import find_place, include_of, judge_alignment, judge_policy, judge_report_address
 from delivery.doctor.dns import reverse_name
-from delivery.doctor.domains import include_of
 from delivery.doctor.findings import DoctorVerdict, Finding, Lookup
 from delivery.doctor.hosts import NULL, PTR, judge_mx, judge_ptr
 from delivery.doctor.server import SERVER, judge_server, look_at

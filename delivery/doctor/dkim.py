@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from channels.email.dkim.keys import DkimRecord
 from common.program import MANAGE
-from delivery.doctor.domains import read_tags
+from delivery.doctor.dmarc import read_tags
 from delivery.doctor.findings import DnsAnswer, DoctorVerdict, Finding, Publish
 
 DKIM = "DKIM"

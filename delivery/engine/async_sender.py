@@ -11,7 +11,7 @@ from typing import assert_never
 
 from channels.base import AsyncSession, Sent, Temporary
 from channels.email.mail_message import MailMessage
-from delivery.engine.child_client import Client
+from delivery.engine.child_client import SIGNERS, Client
 from delivery.engine.child_protocol import (
     Closed,
     CloseLane,
@@ -29,7 +29,6 @@ from delivery.engine.child_protocol import (
     Settled,
 )
 from delivery.engine.send_task import LONGEST_GOODBYE, AcceptedTasks, Done, SendTask
-from delivery.engine.signers import SIGNERS
 
 log = logging.getLogger(__name__)
 

@@ -34,7 +34,7 @@ from delivery.lanes.lanes import resting_kinds, take_turn
 from delivery.lanes.limits import within_day
 from delivery.models import Attempt, Delivery, Issue, Lane, Restore
 from delivery.models.delivery import PENDING_STATES, WAITING
-from delivery.rules.lanes import EXPECTED_RATE, HEAD_WAITS, Queued, serial_next
+from delivery.rules.limits import EXPECTED_RATE, HEAD_WAITS, Queued, serial_next
 from delivery.rules.outcomes import after_crash, cancel_reason, when_unsure
 from feeds.items.held import hold_all
 from subscriptions.models import Subscribable, Suppression

@@ -23,7 +23,7 @@ from common.shutdown import stopping
 from delivery.accounts.accounts import facts_of
 from delivery.accounts.dkim_keys import SigningKeys
 from delivery.bridges.connect import why_unconnected
-from delivery.bridges.post_changes import NotNeeded, SentPost, change_of
+from delivery.bridges.corrections import NotNeeded, SentPost, change_of
 from delivery.engine.async_sender import AsyncSender
 from delivery.engine.child_client import (
     ChildProcess,
@@ -38,12 +38,12 @@ from delivery.engine.send_task import ClaimedDelivery, Done, LaneSender, Prepare
 from delivery.engine.thread_sender import ThreadSender
 from delivery.issues.own_code import recipient_params
 from delivery.lanes.lanes import in_turn
-from delivery.lanes.shares import leave_shares, narrow_lane, take_share
+from delivery.lanes.limits import leave_shares, narrow_lane, take_share
 from delivery.letters.build import issue_letter, mail_letter
 from delivery.letters.notices import take_notices
 from delivery.letters.samples import NothingToShow
 from delivery.models import Delivery, Issue, Lane, RemotePost
-from delivery.rules.lanes import EXPECTED_RATE, PROOF, claimable
+from delivery.rules.limits import EXPECTED_RATE, PROOF, claimable
 from subscriptions.hooks import Recipient as HookRecipient
 from subscriptions.links import manage_url_for, unsubscribe_url_for
 

@@ -26,7 +26,7 @@ from delivery.engine.accept_sql import STATEMENTS, STOPPED_ISSUE, AcceptedRow, p
 from delivery.engine.send_task import ClaimedDelivery, SendTask
 from delivery.lanes.lanes import Stop, back_off, count_refusals, well_lanes
 from delivery.models import Attempt, Delivery, Lane, MailboxMessage, RemotePost
-from delivery.rules.lanes import HEAD_WAITS
+from delivery.rules.limits import HEAD_WAITS
 from delivery.rules.outcomes import (
     GIVE_UP,
     LANE_LONGEST,

@@ -18,7 +18,7 @@ from django.db.models.functions import Cast
 from channels.base import Outcome
 from channels.letter import Letter, Recipient
 from common.secrets import Sealed
-from delivery.bridges.post_changes import SentPost
+from delivery.bridges.corrections import SentPost
 from delivery.engine.child_protocol import NOT_YET
 from delivery.models import Delivery, Lane
 from subscriptions.hooks import Recipient as HookRecipient

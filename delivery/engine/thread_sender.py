@@ -24,7 +24,7 @@ from channels.base import (
     Temporary,
 )
 from channels.letter import Letter
-from delivery.bridges.post_changes import SentPost
+from delivery.bridges.corrections import SentPost
 from delivery.engine.child_protocol import Permit
 from delivery.engine.send_task import LONGEST_GOODBYE, Done, SendTask
 from delivery.models import Delivery

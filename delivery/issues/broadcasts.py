@@ -30,10 +30,9 @@ from delivery.issues.contents import newsletter_facts
 from delivery.issues.publish import LATEST_RELEASE, publish
 from delivery.models import Broadcast, Issue, IssueItem
 from delivery.rendering import subjects
-from delivery.rendering.errors import Rendered
+from delivery.rendering.errors import Rendered, TypedFields
 from delivery.rendering.issue import render_issue
 from delivery.rendering.subjects import LONGEST_SUBJECT
-from delivery.rendering.typed_fields import TypedFields
 from delivery.rules.audience import EVERY_READER, Audience, is_for_some
 from feeds.parsing.entry import Entry
 from subscriptions.models import Subscribable

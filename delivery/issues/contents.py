@@ -33,11 +33,10 @@ from delivery.rendering.errors import Rendered
 from delivery.rendering.facts import USUAL_THEME, IssueFacts, TemplateSource, ThemeFacts
 from delivery.rendering.issue import NO_POSTS_IN_IT, render_issue
 from delivery.rendering.posts import first_picture
-from delivery.rules.posts import Post, announced, without
-from delivery.rules.search_words import asked_words, searchable
+from delivery.rules.posts import Post, announced, asked_words, searchable, without
 from feeds.models import Item
 from feeds.parsing.entry import Entry
-from subscriptions.branding.site import site_facts
+from subscriptions.branding.brands import site_facts
 from subscriptions.collections.edits import BY_HAND
 from subscriptions.collections.post_rules import left_out_words, note_left_out
 from subscriptions.links import page_url

@@ -1,20 +1,23 @@
 """Fates of posts: in issues, in open collections, or left out.
 
 The number of queries does not depend on the number of posts.
+
+Edits and deletions of sent posts.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
 from django.db.models import Count, QuerySet, prefetch_related_objects
 
+from channels.rules.meaning import change_key, changed_post
+from common.text import pluralize
 from delivery.issues.progress import counts_of, issue_state
-from delivery.issues.sent_changes import changes_of
-from delivery.models import Delivery, Issue, IssueItem
-from delivery.rules.item_fate import (
+from delivery.models import Correction, Delivery, Issue, IssueItem
+from delivery.rules.posts import (
     CANCELLED,
     FAILED,
     KEPT,
@@ -38,6 +41,17 @@ from subscriptions.collections.readiness import collection_facts
 from subscriptions.models import KEPT as KEPT_POSTS
 from subscriptions.models import Assignable, Assignment, FailedAssignment, LeftOut, Subscribable
 
+State = Delivery.State
+NOT_DONE_WORDS = {
+    State.QUEUED: "waits",
+    State.SENDING: "is under way",
+    State.DEFERRED: "is tried again",
+    State.FAILED: "failed",
+    State.HELD: "is held",
+    State.CANCELLED: "was left out",
+    State.STORED: "was kept here",
+}
+TIMES = {1: "once", 2: "twice"}
 BY_EDITOR = "by an editor"
 
 
@@ -246,3 +260,65 @@ def _in_collection(row: Assignment, held: Any, now: datetime) -> ItemPlace:
     if held.waits:
         found = replace(found, words=f"{found.words}, then for your approval")
     return replace(found, newsletter=name)
+
+
+@dataclass(frozen=True, slots=True)
+class SentChanges:
+    """Edits in order, and the deletion."""
+
+    edits: tuple[Delivery, ...] = ()
+    deletion: Delivery | None = None
+
+    @property
+    def every(self) -> tuple[Delivery, ...]:
+        return (*self.edits, *((self.deletion,) if self.deletion else ()))
+
+    @property
+    def is_gone(self) -> bool:
+        return self.deletion is not None and self.deletion.state == State.SENT
+
+    @property
+    def words(self) -> str:
+        """Return words such as "edited twice" or "deleted", with errors."""
+        if self.deletion is not None:
+            return "deleted" if self.is_gone else _not_done(self.deletion, "deletion")
+        done = sum(edit.state == State.SENT for edit in self.edits)
+        said = [f"edited {TIMES.get(done) or pluralize(done, 'time')}"] if done else []
+        if self.edits and self.edits[-1].state != State.SENT:
+            said.append(_not_done(self.edits[-1], "latest edit" if len(self.edits) > 1 else "edit"))
+        return ", ".join(said)
+
+
+def changed_delivery(change: Delivery) -> Delivery | None:
+    """Return the post that an edit or deletion changes, if it still exists."""
+    if change.kind not in Delivery.CHANGES:
+        return None
+    rows = Delivery.objects.select_related("issue", "destination").defer("issue__html", "issue__text")
+    return rows.filter(pk=changed_post(change.key)[0]).first()
+
+
+def changes_of(posts: Iterable[Delivery]) -> Mapping[int, SentChanges]:
+    """Return changes by delivery key. Two queries."""
+    rows = [post for post in posts if post.kind not in Delivery.CHANGES]
+    issues = {post.issue_id for post in rows if post.issue_id}
+    numbers: dict[int, list[int]] = defaultdict(list)
+    for issue, number in Correction.objects.filter(issue__in=issues).values_list("issue", "number"):
+        numbers[issue].append(number)
+    keys = [change_key(post.pk, number) for post in rows for number in {1, *numbers[post.issue_id or 0]}]
+    found: dict[int, list[Delivery]] = defaultdict(list)
+    changes = Delivery.objects.filter(kind__in=Delivery.CHANGES, key__in=keys, issue=None)
+    for change in changes.defer("context"):
+        found[changed_post(change.key)[0]].append(change)
+    return {pk: _sorted(every) for pk, every in found.items()}
+
+
+def _sorted(changes: Iterable[Delivery]) -> SentChanges:
+    rows = sorted(changes, key=lambda row: changed_post(row.key)[1])
+    deletions = [row for row in rows if row.kind == Delivery.Kind.DELETE]
+    edits = tuple(row for row in rows if row.kind == Delivery.Kind.EDIT)
+    return SentChanges(edits, deletions[0] if deletions else None)
+
+
+def _not_done(change: Delivery, noun: str) -> str:
+    said = f"its {noun} {NOT_DONE_WORDS[State(change.state)]}"
+    return f"{said}: {change.last_error}" if change.last_error else said

@@ -14,7 +14,7 @@ from django.core.cache import cache
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import TruncMinute
 
-from common.ports.figures import LARGE, kept_figures
+from common.ports.registries import LARGE, kept_figures
 from delivery.issues.pause import is_paused
 from delivery.issues.publish import LATE_KEY
 from delivery.models import Bounce, Delivery, Issue

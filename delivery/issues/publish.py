@@ -16,7 +16,7 @@ from datetime import datetime, timedelta
 from django.db import connection, transaction
 from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Value
 
-from channels.rules.corrections import WINDOW, wishes
+from channels.rules.meaning import WINDOW, wishes
 from common.clock import utcnow
 from common.counters import count
 from common.db.bulk import vacuum_analyze
@@ -30,7 +30,7 @@ from delivery.issues.pause import locked_issue, refuse_old
 from delivery.lanes.lanes import domain_expression, lane_expression
 from delivery.models import Delivery, Issue, IssueItem
 from delivery.models.delivery import NOT_FINISHED
-from feeds.items.tracked import track
+from feeds.items.alerts import track
 from subscriptions.collections.assign import lock_for_membership
 from subscriptions.models import Subscribable, Subscription
 from subscriptions.subscribers.devices import WEBPUSH

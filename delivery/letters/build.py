@@ -10,14 +10,14 @@ from django.db.models import Exists, OuterRef
 from django.utils import translation
 from django.utils.translation import gettext
 
-from channels.http.measures import sms_parts
+from channels.http.links import sms_parts
 from channels.languages import spoken
 from channels.letter import Letter, LetterError
 from channels.sms.message import sms_text
 from common.languages import spoken_variety
 from common.ports import channels
 from common.ports.channels import InvalidDestination
-from common.ports.site_mail import MailFacts
+from common.ports.hooks import MailFacts
 from common.refused import Refused
 from common.secrets import decrypt, encrypt
 from common.truncation import FittingPart, fit_parts, plain_line
@@ -32,7 +32,7 @@ from delivery.rendering.subjects import marked_as_test
 from feeds.parsing.entry import Entry
 from subscriptions.links import manage_url, page_url
 from subscriptions.models import Destination, Subscribable
-from subscriptions.subscribers.expire import drop_unused
+from subscriptions.subscribers.leave import drop_unused
 from subscriptions.subscribers.notices import CODE, code_of, is_late
 
 # Replaces the title while its sentence is translated.

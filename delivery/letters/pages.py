@@ -28,7 +28,7 @@ from delivery.rendering.mail import render_mail
 from delivery.rendering.page_posts import FORM, ISSUE_PAGE, Link, PageFacts, Shown, post_of, render_page
 from delivery.rendering.subjects import title as issue_title
 from feeds.parsing.entry import Entry
-from subscriptions.branding.site import site_facts
+from subscriptions.branding.brands import site_facts
 from subscriptions.links import page_url
 from subscriptions.models import Subscribable
 from subscriptions.subscribers.sign_up import is_open

@@ -6,7 +6,7 @@ from django.contrib.auth.forms import PasswordResetForm
 from django.contrib.auth.models import User
 from django.db import transaction
 
-from common.ports.site_mail import site_mail
+from common.ports.hooks import site_mail
 from common.rates import DAY, HOUR, Limit, check_rows, count_rows, count_rows_within
 from common.refused import Refused
 from common.text import one_line, shortened

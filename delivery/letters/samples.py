@@ -12,7 +12,7 @@ from delivery.issues.broadcasts import LetterText, make_letter
 from delivery.issues.contents import Collected, arranged, collected, issue_facts
 from delivery.letters.pages import mail_context, newsletter_mail
 from delivery.models import Issue
-from delivery.rendering import sample_data
+from delivery.rendering import library
 from delivery.rendering.errors import Rendered
 from delivery.rendering.facts import TemplateSource, ThemeFacts
 from delivery.rendering.issue import render_issue
@@ -205,8 +205,8 @@ def _contents(
         if not make_up:
             raise
     if name == "issues/announcement":
-        return _collection(subscribable, [sample_data.only_a_link(now=now)], now), True
-    entries = sample_data.usual(now=now)[: count or usual_count(subscribable)]
+        return _collection(subscribable, [library.only_a_link(now=now)], now), True
+    entries = library.usual(now=now)[: count or usual_count(subscribable)]
     return _collection(subscribable, entries, now), True
 
 

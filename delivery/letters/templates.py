@@ -21,7 +21,7 @@ from delivery.letters.build import newsletter_letter
 from delivery.letters.pages import NOBODYS_KEY, made_up_page, mail_context
 from delivery.letters.samples import Sample, entries_to_show, sample_issue, sample_mail, sample_written
 from delivery.models import LetterTemplate
-from delivery.rendering import engine, sample_data
+from delivery.rendering import engine, library
 from delivery.rendering.errors import BrokenTemplate, UnknownTemplate
 from delivery.rendering.facts import TemplateSource, ThemeFacts
 from delivery.rendering.issue import render_issue
@@ -52,7 +52,7 @@ def validate_template(
     """Raise LetterError unless the source renders and its fields exist."""
     folder, _, template = name.partition("/")
     client.check_fields(name, source, {} if folder == "pages" else field_names(subscribable.params))
-    collections = (sample_data.usual(now=now), *sample_data.odd(now=now))
+    collections = (library.usual(now=now), *library.odd(now=now))
     if folder == "mails":
         _validate_mail(subscribable, template, source, now)
     elif folder == "issues":

@@ -11,8 +11,7 @@ from django.utils import timezone
 
 from channels import channel
 from channels.rules.accounts import DEFAULT_ACCOUNT
-from common.cli.arguments import argument
-from common.cli.commands import FeedletterCommand, Result
+from common.cli.commands import FeedletterCommand, Result, argument
 from common.clock import utcnow
 from common.text import words
 from delivery.accounts.accounts import add_account, alter_account, make_default

@@ -4,8 +4,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import CommandError
 
-from common.cli.arguments import argument
-from common.cli.commands import FeedletterCommand, Printed, Result
+from common.cli.commands import FeedletterCommand, Printed, Result, argument
 from common.clock import utcnow
 from common.text import pluralize
 from delivery.bounces.parsing import MAX_MAIL_BYTES

@@ -4,9 +4,7 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from common.cli.arguments import argument, find, whole
-from common.cli.commands import FeedletterCommand, Printed, Result
-from common.cli.tables import table_lines
+from common.cli.commands import FeedletterCommand, Printed, Result, argument, find, table_lines, whole
 from common.clock import utcnow
 from common.text import pluralize
 from delivery.models import IssueImport

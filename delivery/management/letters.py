@@ -5,8 +5,7 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from common.cli.arguments import argument, find, picture, positive, whole
-from common.cli.commands import FeedletterCommand, Printed, Result
+from common.cli.commands import FeedletterCommand, Printed, Result, argument, find, picture, positive, whole
 from common.clock import utcnow
 from delivery.customisation import (
     PICTURES,

@@ -4,8 +4,7 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from channels.letter import LetterError
-from common.cli.arguments import argument
-from common.cli.commands import FeedletterCommand, Printed, Result
+from common.cli.commands import FeedletterCommand, Printed, Result, argument
 from common.clock import utcnow
 from common.ports import channels
 from common.ports.channels import InvalidDestination

@@ -6,9 +6,7 @@ from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
 
 from common.admin.html import when
-from common.cli.arguments import argument
-from common.cli.commands import FeedletterCommand, Printed, Result
-from common.cli.tables import TableRow, table_lines
+from common.cli.commands import FeedletterCommand, Printed, Result, TableRow, argument, table_lines
 from common.clock import utcnow
 from common.program import MANAGE
 from common.text import pluralize

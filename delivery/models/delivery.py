@@ -1,4 +1,9 @@
-"""The ledger: one row per message and destination, with its queries."""
+"""The ledger: one row per message and destination, with its queries.
+
+Changes of published posts, to be repeated where the posts were sent.
+
+Kept messages, and one row per bounce or complaint.
+"""
 
 from datetime import datetime
 from enum import IntEnum
@@ -8,7 +13,7 @@ from django.db import models
 from django.db.models import Count, Q, Value
 from django.utils import timezone
 
-from common.db.tallies import counted_by
+from common.db.bulk import counted_by
 from delivery.models.issue import Issue
 from delivery.models.lane import Lane
 from subscriptions.models import Destination, Subscription
@@ -232,3 +237,116 @@ class Receipt(models.Model):
 
     def __str__(self) -> str:
         return f"{self.get_status_display()}{f' ({self.code})' if self.code else ''}"
+
+
+class RemotePost(models.Model):
+    """Where a bridge's post is, with a thread's other posts.
+
+    Before sending: finished steps, such as uploaded pictures (see Session.send).
+    """
+
+    delivery = models.OneToOneField(
+        Delivery, on_delete=models.CASCADE, primary_key=True, related_name="remote_post"
+    )
+    url = models.TextField(blank=True, default="")
+    # The service's ids in thread order; the first post's is the delivery's remote_id.
+    parts = models.JSONField(default=list)
+    progress = models.JSONField(default=dict)
+
+    def __str__(self) -> str:
+        return self.url or f"of delivery {self.delivery_id}"
+
+
+class CorrectionQuerySet(models.QuerySet["Correction"]):
+    def due(self, now: datetime) -> Self:
+        return self.filter(look_at__lte=now)
+
+
+class Correction(models.Model):
+    """An issue's post with its feed's new text, or its withdrawal, without text.
+
+    Numbered per issue. The IssueItem keeps what was sent.
+    """
+
+    issue = models.ForeignKey(Issue, on_delete=models.CASCADE, related_name="corrections", db_index=False)
+    number = models.PositiveSmallIntegerField()
+    # In the feed.
+    seen_at = models.DateTimeField()
+    entry = models.JSONField(null=True, blank=True)
+    content_hash = models.CharField(max_length=80, blank=True, default="")
+    # Next check while deliveries for it remain to be made. Those being sent are waited for.
+    look_at = models.DateTimeField(null=True, blank=True)
+
+    objects = CorrectionQuerySet.as_manager()
+
+    class Meta:
+        ordering = ("issue", "number")
+        constraints = (models.UniqueConstraint(name="correction_number", fields=["issue", "number"]),)
+        indexes = (
+            models.Index(name="correction_due", fields=["look_at"], condition=Q(look_at__isnull=False)),
+        )
+
+    def __str__(self) -> str:
+        return f"{'Withdrawal' if self.is_withdrawal else 'Correction'} of {self.issue}"
+
+    @property
+    def is_withdrawal(self) -> bool:
+        return not self.content_hash
+
+
+class MailboxMessage(models.Model):
+    """The message exactly as it would have been sent."""
+
+    delivery = models.OneToOneField(Delivery, on_delete=models.CASCADE, related_name="kept_message")
+    recipient = models.CharField(max_length=320)
+    subject = models.TextField(blank=True, default="")
+    stored_at = models.DateTimeField(default=timezone.now)
+    raw = models.BinaryField()
+
+    class Meta:
+        ordering = ("-stored_at", "-pk")
+
+    def __str__(self) -> str:
+        return self.subject
+
+
+class Bounce(models.Model):
+    """Report. Has a delivery, and effects, only if it proved which delivery it concerns."""
+
+    class Kind(models.TextChoices):
+        COMPLAINT = "complaint"
+        HARD = "hard", "does not exist"
+        SOFT = "soft", "not now"
+        POLICY = "policy", "not from us"
+        DELAYED = "delayed"
+        UNKNOWN = "unknown"
+
+    delivery = models.ForeignKey(
+        Delivery, on_delete=models.SET_NULL, null=True, blank=True, related_name="bounces"
+    )
+    destination = models.ForeignKey(
+        Destination, on_delete=models.CASCADE, null=True, blank=True, related_name="bounces"
+    )
+    domain = models.CharField(max_length=255, blank=True, default="")
+    kind = models.CharField(max_length=12, choices=Kind)
+    status = models.CharField(max_length=16, blank=True, default="")
+    diagnostic = models.TextField("the server’s answer", blank=True, default="")
+    # Address in the report, for people investigating an unclear one.
+    recipient = models.CharField(max_length=320, blank=True, default="")
+    at = models.DateTimeField(default=timezone.now)
+    effect = models.CharField("what was done", max_length=255, blank=True, default="")
+    held = models.BooleanField("waits for you", default=False)
+    digest = models.CharField(max_length=64, unique=True, editable=False)
+
+    class Meta:
+        ordering = ("-at", "-pk")
+        indexes = (
+            models.Index(name="bounce_of_destination", fields=["destination", "at"]),
+            models.Index(name="bounce_of_domain", fields=["domain", "at"]),
+            models.Index(name="bounce_at", fields=["at"]),
+            models.Index(name="bounce_unproven", fields=["at"], condition=Q(delivery=None)),
+            models.Index(name="bounce_held", fields=["at"], condition=Q(held=True)),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.get_kind_display()}: {self.destination or self.recipient or 'nobody known'}"

@@ -16,10 +16,9 @@ from django.db import transaction
 from django.db.models import Sum
 
 from common.body_limits import MEGABYTE
-from common.html.balance import MAX_HTML
+from common.html.balance import MAX_HTML, VALUES, attributes, written
 from common.html.clean import clean, plain
 from common.html.images import IMG
-from common.html.tags import VALUES, attributes, written
 from common.net.client import FetchError, client
 from common.net.errors import host_of
 from common.pictures.child import resized
@@ -32,7 +31,7 @@ from delivery.models import Issue, IssueImport, IssueImportLine, IssueImportPict
 from delivery.rules.audience import Audience
 from feeds.parsing.entry import Entry
 from migrate_from.old_issues.found import EMPTY, Found, IssueLine, OldIssue, Wanted
-from migrate_from.old_issues.reading import opened_export
+from migrate_from.old_issues.wordpress import opened_export
 from subscriptions.branding.brands import kept_picture, picture_url
 from subscriptions.models import Picture, Subscribable
 

@@ -18,7 +18,7 @@ from django.db import transaction
 
 from common.clock import utcnow
 from common.db.leases import held, lease
-from common.html.tags import VALUES, attributes, written
+from common.html.balance import VALUES, attributes, written
 from common.passes import TimeBudget
 from common.refused import Refused
 from common.uploads import LEASE, NotPossible, process_uploads, unpacked

@@ -17,8 +17,7 @@ from common.html.balance import balance
 from common.html.plain_text import to_text
 from common.text import one_line, shortened
 from delivery.rendering import engine, subjects
-from delivery.rendering.boxes import boxed
-from delivery.rendering.branding import look
+from delivery.rendering.branding import boxed, look
 from delivery.rendering.errors import Rendered, RenderedParts
 from delivery.rendering.facts import IssueFacts, web_address
 from delivery.rendering.posts import FULL_POST, LetterPost, brief_post, for_letter, letter_html, letter_post

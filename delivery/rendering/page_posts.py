@@ -21,8 +21,7 @@ from common.directions import direction, language_tag, text_direction, title_dir
 from common.html.clean import plain
 from common.text import one_line, shortened
 from delivery.rendering import engine
-from delivery.rendering.boxes import shifted
-from delivery.rendering.branding import look
+from delivery.rendering.branding import look, shifted
 from delivery.rendering.facts import USUAL_THEME, TemplateSource, ThemeFacts, web_address
 from delivery.rendering.posts import first_picture
 from delivery.rendering.shortening import shorten

@@ -21,13 +21,12 @@ from django.utils.translation import gettext
 from channels.languages import dated_in
 from common.directions import language_tag, text_direction, title_direction
 from common.formats.dates import day_words
-from common.html.balance import balance
+from common.html.balance import TAG, VALUES, attributes, balance, written
 from common.html.clean import plain
 from common.html.plain_text import WIDTH, to_text, wrapped
-from common.html.tags import TAG, VALUES, attributes, written
 from common.text import one_line, shortened, words
 from common.truncation import cut_to
-from delivery.rendering.boxes import boxed
+from delivery.rendering.branding import boxed
 from delivery.rendering.facts import LETTER_WIDTH, is_drawing, web_address
 from delivery.rendering.shortening import shorten
 from feeds.parsing.entry import Entry, Media

@@ -7,8 +7,7 @@ from html import escape, unescape
 
 from django.utils.text import Truncator
 
-from common.html.balance import VOID
-from common.html.tags import ANY_TAG, TAG
+from common.html.balance import ANY_TAG, TAG, VOID
 from common.text import words
 
 # Possible ends of a cut post; a heading would have nothing below it.

@@ -6,14 +6,13 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from common.cli.tables import cell, shown_fields
+from common.cli.commands import cell, shown_fields
 from common.ports.panels import CannotAct
 from common.resources import ADMIN, API, COMMAND, Done, Filter, Resource, verb
 from delivery.bounces.record import release_bounces
 from delivery.issues import progress
-from delivery.issues.item_fate import fate_of, places_of
+from delivery.issues.item_fate import SentChanges, changed_delivery, changes_of, fate_of, places_of
 from delivery.issues.pause import RETRYABLE, cancel_delivery, retry_delivery
-from delivery.issues.sent_changes import SentChanges, changed_delivery, changes_of
 from delivery.models import Bounce, Delivery
 from feeds.models import Item
 from feeds.resources import Items

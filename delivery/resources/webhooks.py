@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from django.db import transaction
 from django.db.models import QuerySet
 
-from common.cli.tables import shown_fields
+from common.cli.commands import shown_fields
 from common.ports.events import EventKind
 from common.ports.panels import CannotAct
 from common.resources import ADMIN, COMMAND, Argument, Resource, verb

@@ -2,7 +2,7 @@ from dataclasses import dataclass
 from datetime import datetime, tzinfo
 from typing import Any, Protocol
 
-from subscriptions.rules.words import MONTHS, clock_words
+from subscriptions.rules.completion import MONTHS, clock_words
 
 SHORT_MONTH = 3
 

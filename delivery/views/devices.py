@@ -17,10 +17,11 @@ from common.languages import asked_for
 from common.ports.channels import InvalidDestination
 from common.rates import OverLimit
 from common.refused import Refused
-from delivery.accounts.push_key import push_public_key
+from delivery.accounts.dkim_keys import push_public_key
 from delivery.views.issues import newsletter_or_404
 from subscriptions.models import Subscribable
 from subscriptions.rules.origin import How, Origin
+from subscriptions.subscribers.antispam import note_refusal
 from subscriptions.subscribers.devices import (
     is_gone,
     is_told,
@@ -29,7 +30,6 @@ from subscriptions.subscribers.devices import (
     takes_devices,
     tell_device,
 )
-from subscriptions.subscribers.rate_limits import note_refusal
 
 log = logging.getLogger(__name__)
 

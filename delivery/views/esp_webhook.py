@@ -25,7 +25,7 @@ from django.views.decorators.http import require_POST
 from channels.email.esp.services import ALIASES, SERVICES, MailService
 from channels.email.esp.settings import EspSettings
 from channels.rules.sms_words import is_answered_by_twilio, wish_of
-from channels.sms.service import is_signed
+from channels.sms.message import is_signed
 from common.body_limits import takes_body
 from common.clock import utcnow
 from common.net.client import client

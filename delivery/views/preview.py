@@ -17,8 +17,7 @@ from delivery.rendering.facts import USUAL_THEME
 from delivery.rendering.page_posts import FORM
 from delivery.views.issues import newsletter_or_404
 from delivery.views.newsletter import sign_up_form
-from subscriptions.branding.brands import Brand
-from subscriptions.branding.site import site_facts
+from subscriptions.branding.brands import Brand, site_facts
 from subscriptions.models import Subscribable
 from subscriptions.rules import colours
 from subscriptions.views.pages import as_stylesheet

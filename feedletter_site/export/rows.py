@@ -4,6 +4,7 @@ import base64
 import csv
 import io
 import json
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, time
@@ -12,6 +13,9 @@ from itertools import chain, count, islice
 from typing import Any
 from uuid import UUID
 
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from cryptography.hazmat.primitives.kdf.scrypt import Scrypt
 from django.contrib.auth.hashers import make_password
 from django.core.exceptions import ValidationError
 from django.db import DEFAULT_DB_ALIAS, connections, models
@@ -23,7 +27,6 @@ from common.refused import Refused
 from common.secrets import Sealed, SecretsField
 from delivery.models import Issue
 from delivery.views.issues import shown_of
-from feedletter_site.export.cipher import Cipher
 from feedletter_site.export.parts import NATURAL_KEYS, ExportedPart, is_secret
 from feeds.adding.opml import export_opml
 from feeds.models import Feed
@@ -32,6 +35,9 @@ from reader.models import Reader
 from subscriptions.lists.export import export_subscribers
 from subscriptions.models import Subscribable, Subscription
 
+NONCE = 12
+SHORTEST = 12
+DOES_NOT_FIT = "The pass phrase is another than the archive's, or the archive is damaged."
 ROWS_A_QUERY = 200
 # Some are megabytes.
 BLOBS_A_QUERY = 5
@@ -46,6 +52,29 @@ SUBSCRIBERS = {"subscribers": ("confirmed",), "do-not-email": ("unconfirmed", "u
 _MISSING = object()
 TYPES: Mapping[str, tuple[type, ...]] = {"BooleanField": (bool,), "FloatField": (float, int)}
 NONE = type(None)
+
+
+class Cipher:
+    """AES-256-GCM with a key by scrypt. `about` says whose secret it is, and is authenticated."""
+
+    def __init__(self, phrase: str, salt: bytes) -> None:
+        self.salt = salt
+        # 32 MB and a tenth of a second.
+        key = Scrypt(salt=salt, length=32, n=2**15, r=8, p=1).derive(phrase.encode())
+        self._cipher = AESGCM(key)
+
+    def seal(self, value: Any, about: str) -> str:
+        nonce = os.urandom(NONCE)
+        text = json.dumps(value, sort_keys=True).encode()
+        return base64.b64encode(nonce + self._cipher.encrypt(nonce, text, about.encode())).decode()
+
+    def open(self, sealed: str, about: str) -> Any:
+        """Raises Refused."""
+        try:
+            octets = base64.b64decode(sealed, validate=True)
+            return json.loads(self._cipher.decrypt(octets[:NONCE], octets[NONCE:], about.encode()))
+        except (InvalidTag, ValueError, TypeError, OverflowError) as error:
+            raise Refused(DOES_NOT_FIT) from error
 
 
 class Column:

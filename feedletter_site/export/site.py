@@ -25,9 +25,8 @@ from common.db.lookups import disable_sqlite_mmap
 from common.postgresql.base import UNBOUNDED
 from common.program import MANAGE
 from common.refused import Refused
-from feedletter_site.export.cipher import Cipher
 from feedletter_site.export.parts import EXPORTED_PARTS, ExportedPart, is_secret
-from feedletter_site.export.rows import Rows, count_rows, files
+from feedletter_site.export.rows import Cipher, Rows, count_rows, files
 from subscriptions.models import Subscribable
 from subscriptions.privacy.erase import keep_erasure_keys
 

@@ -4,8 +4,7 @@ from allauth.mfa.models import Authenticator
 from allauth.socialaccount.models import SocialAccount
 from django.contrib.auth.models import User
 
-from common.cli.arguments import argument, find
-from common.cli.commands import FeedletterCommand, Printed, Result
+from common.cli.commands import FeedletterCommand, Printed, Result, argument, find
 
 
 class RemoveSecondFactor(FeedletterCommand):

@@ -11,8 +11,8 @@ from django.http import HttpRequest
 from django.utils.html import format_html_join
 from unfold.widgets import UnfoldAdminSelectWidget
 
-from common.admin.html import column, when
-from common.admin.page_words import EmptyList
+from common.admin.html import EmptyList, column, when
+from common.admin.model_admin import StyledForm
 from common.admin.uploads import (
     CUT_OFF,
     ReportedUploadAdmin,
@@ -24,7 +24,6 @@ from common.admin.uploads import (
     stop_action,
     upload_facts,
 )
-from common.admin.widgets import StyledForm
 from common.clock import utcnow
 from common.optional_apps import is_on
 from common.parts import Facts, Part, listed

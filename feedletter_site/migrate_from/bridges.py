@@ -10,7 +10,7 @@ from common.ports.channels import InvalidDestination, ParsedDestination
 from delivery.bridges.connect import is_elsewhere
 from migrate_from.records import ImportResult, Line, OldAccount, OldNewsletter
 from subscriptions.models import Consent, Destination, OldNumber, Subscribable, Subscription
-from subscriptions.rules.invitations import number_here
+from subscriptions.rules.sign_up import number_here
 
 # Satisfies the check of required fields, and is never stored.
 UNKNOWN = "unknown"

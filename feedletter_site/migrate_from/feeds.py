@@ -63,9 +63,9 @@ from subscriptions.models import (
 )
 from subscriptions.newsletters.define import define_subscribable, unused_name
 from subscriptions.rules.collections import within_type_id_for
-from subscriptions.rules.invitations import number_here, numbers_of
 from subscriptions.rules.lists.formulas import as_text
-from subscriptions.rules.periods import period_for
+from subscriptions.rules.schedule import period_for
+from subscriptions.rules.sign_up import number_here, numbers_of
 
 ROWS_A_BATCH = 1000
 STATES = {

@@ -18,10 +18,10 @@ from feeds.adding.add import MAX_FEED_TITLE, add_feed, new_feed
 from feeds.addresses import is_address
 from feeds.credentials import split_address, without_secrets
 from feeds.models import Feed
-from feeds.parsing.duplicate_guids import SYNTHETIC
 from feeds.parsing.entry import Entry as Post
+from feeds.parsing.posts import SYNTHETIC
 from feeds.polling.read import Reading
-from migrate_from.microsub.rows import digest_of, entries_of
+from migrate_from.microsub.files import digest_of, entries_of
 from migrate_from.records import ImportResult, Line, OldChannel, OldEntry, OldFollow
 from reader.channels.follows import refuse_more_in, shared_feed_at
 from reader.channels.taken_over import OldPost, follow_taken, mark_posts, missing_posts, take_posts

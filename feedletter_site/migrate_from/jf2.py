@@ -11,7 +11,7 @@ from feeds.parsing.entry import Media, Person, Social
 from feeds.parsing.fields import MAX_CONTENT, MAX_ENTRY_TITLE
 from feeds.parsing.media import MAX_MEDIA, absolute, distinct
 from feeds.parsing.people import author_names, listed
-from feeds.parsing.plain_html import paragraphs
+from feeds.parsing.posts import paragraphs
 
 RELATIONS = {
     "likeOf": "like-of",

@@ -18,8 +18,7 @@ from feedletter_site.migrate_from.readers import (
     NotificationsPart,
 )
 from feedletter_site.migrate_from.source import Origins, Part, Plan, Source
-from migrate_from.microsub.files import ITEMS, Export, read_export
-from migrate_from.microsub.rows import channels_of, follows_of
+from migrate_from.microsub.files import ITEMS, Export, channels_of, follows_of, read_export
 from migrate_from.records import ImportResult, Line, OldChannel, Options, Question, Undecided
 from reader.indieauth.discovery import profile_of
 from reader.models import Follow, Reader

@@ -19,13 +19,12 @@ from delivery.issues.contents import card_of
 from delivery.issues.publish import queue
 from delivery.models import Delivery, Issue, IssueItem
 from delivery.models.delivery import NOT_FINISHED
-from delivery.rendering.errors import Rendered
-from delivery.rendering.typed_fields import TypedFields
+from delivery.rendering.errors import Rendered, TypedFields
 from feedletter_site.migrate_from.again import cancel
 from feeds.parsing.entry import Entry, Media
 from migrate_from.records import QUEUED, ImportResult, Line, OldNewsletter, OldStatus, hashed
 from subscriptions.models import OldNumber, Subscribable, Subscription
-from subscriptions.rules.invitations import number_here
+from subscriptions.rules.sign_up import number_here
 
 # All of ours are filled in when an email is sent.
 OURS = frozenset(name.lower() for name in BUILT_IN)

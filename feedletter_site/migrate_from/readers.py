@@ -14,18 +14,15 @@ from common.refused import Refused
 from common.text import one_line, pluralize, without_controls
 from feedletter_site.migrate_from.jf2 import author_of, post_of
 from feedletter_site.migrate_from.source import Origins, Part
-from migrate_from.microsub.files import NOTIFICATIONS, Export
-from migrate_from.microsub.rows import deck_of, entries_of, mentions_of, mutes_of
+from migrate_from.microsub.files import NOTIFICATIONS, Export, deck_of, entries_of, mentions_of, mutes_of
 from migrate_from.records import ImportResult, Line, OldChannel, OldEntry, OldMention, OldMute
 from reader.channels.channels import order_channels
 from reader.channels.filters import checked_key, mute
 from reader.channels.taken_over import take_channel
-from reader.mentions.receive import pair_of
-from reader.mentions.taken_over import known_pairs, take_mention
+from reader.mentions.receive import known_pairs, pair_of, take_mention
 from reader.models import Channel, Reader, TimelineEntry
-from reader.rules.authors import author_key
 from reader.rules.filters import LONGEST_TERM
-from reader.rules.kinds import KINDS
+from reader.rules.jf2 import KINDS, author_key
 from reader.rules.mentions import MENTION, comparable
 
 CHANNEL, FEED, ORDER, MUTE, REST = "channel", "feed", "order", "mute", "unfollowed"

@@ -14,9 +14,8 @@ from django.db.models import Max
 
 from chat.checks import missing_settings
 from chat.discord.api import ApiRefused, ask_bot
-from chat.guilds.account import ensure_account
 from chat.guilds.feeds import checked_channel, feed_in_channel, post_feed
-from chat.guilds.servers import bot_settings, know_guild, language_of
+from chat.guilds.servers import bot_settings, ensure_account, know_guild, language_of
 from chat.guilds.shared import TIMING, locked_settings, shared_feed
 from chat.models import BotFeed, Guild, GuildFeed
 from common.admin.refusals import refusal_sentence

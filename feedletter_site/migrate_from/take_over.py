@@ -43,7 +43,7 @@ from feeds.addresses import host_of_url
 from feeds.items.dry_run import FAILED, DryRun, judged
 from feeds.models import Feed
 from feeds.polling.claims import asks
-from feeds.polling.fetchers import Fetchers, HostQueue
+from feeds.polling.poll import Fetchers, HostQueue
 from feeds.polling.read import Ask, Reading
 from migrate_from.records import ImportResult, Line, Options, Question, Undecided
 

@@ -1,6 +1,15 @@
-from feedletter_site.models.arrival import Arrival, ArrivalLine, ArrivalPiece, Origin
-from feedletter_site.models.member import Member
-from feedletter_site.models.vitals import ApiToken, Counted, Figure, FirstStep, Stage
+from feedletter_site.models.arrival import (
+    ApiToken,
+    Arrival,
+    ArrivalLine,
+    ArrivalPiece,
+    Counted,
+    Figure,
+    FirstStep,
+    Member,
+    Origin,
+    Stage,
+)
 
 __all__ = [
     "ApiToken",

@@ -25,11 +25,11 @@ from delivery.models.delivery import NOT_FINISHED
 from delivery.webhooks.calls import TEST
 from feedletter_site import env
 from feedletter_site.models import Figure
-from feedletter_site.services.nightly_backup import BACKUP_NAME
+from feedletter_site.services.backups import BACKUP_NAME
 from feeds.models import Feed
 from subscriptions.models import Assignable, Subscribable
+from subscriptions.subscribers.antispam import undeclared_proxy
 from subscriptions.subscribers.counts import confirmed_counts
-from subscriptions.subscribers.rate_limits import undeclared_proxy
 
 SCHEDULE = "admin:django_celery_beat_periodictask_changelist"
 ALERTS_SHOWN = 6

@@ -15,14 +15,14 @@ from django.utils import timezone
 
 from common.clock import utcnow
 from common.ports.channels import person_kinds
-from common.ports.figures import LARGE, counters
-from delivery.bounces.list_growth import counted_growth
+from common.ports.registries import LARGE, counters
+from delivery.bounces.history import counted_growth
 from delivery.issues.progress import counts_of
 from delivery.models import Issue
 from delivery.models.issue import SENT_HERE
 from delivery.rules.progress import total, waiting
 from feedletter_site.models import Figure
-from subscriptions.branding.site import admin_zone
+from subscriptions.branding.brands import admin_zone
 from subscriptions.models import Subscription
 
 T = TypeVar("T")

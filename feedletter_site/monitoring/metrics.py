@@ -22,7 +22,7 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from common.clock import behind, utcnow
-from common.db.tallies import EXACT
+from common.db.bulk import EXACT
 from common.optional_apps import is_on
 from delivery.models import Delivery, Lane
 from feedletter_site.middleware import CAME_FORWARDED

@@ -24,7 +24,7 @@ from django.views.decorators.http import require_http_methods
 from unfold.widgets import UnfoldAdminEmailInputWidget, UnfoldAdminPasswordWidget
 
 from reader.pages.people import MODEL_BACKEND
-from subscriptions.branding.site import alter_site
+from subscriptions.branding.brands import alter_site
 
 # Addresses are users' names, too.
 FITS_NAME = UnicodeUsernameValidator(message="Use an address of letters, digits and @ . + - _ only.")

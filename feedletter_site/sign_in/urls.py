@@ -8,8 +8,8 @@ from django.urls import include, path, reverse_lazy
 from django.views.generic import RedirectView
 
 from common.optional_apps import is_on
-from common.token_paths import token_paths
-from feedletter_site.sign_in import own_site, readers
+from common.signing import token_paths
+from feedletter_site.sign_in import adapters, readers
 from feedletter_site.sign_in.openid import explained, remove_identity
 from reader.models import Reader
 from reader.people.readers import OPEN
@@ -62,7 +62,7 @@ urlpatterns = [
 ]
 if is_on("reader"):
     urlpatterns += [
-        path("reader/sign-in/site/", own_site.begin_sign_in, name="reader_sign_in_site"),
-        path("reader/sign-in/site/back/", own_site.finish_sign_in, name="reader_sign_in_back"),
+        path("reader/sign-in/site/", adapters.begin_sign_in, name="reader_sign_in_site"),
+        path("reader/sign-in/site/back/", adapters.finish_sign_in, name="reader_sign_in_back"),
         path("reader/join/", readers.join, name="reader_join"),
     ]

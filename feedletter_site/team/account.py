@@ -20,14 +20,14 @@ from common import signing
 from common.admin.html import short_when
 from common.admin.refusals import add_refusal
 from common.clock import utcnow
-from common.ports.site_mail import MailFacts, site_mail
+from common.ports.hooks import MailFacts, site_mail
 from common.rates import DAY, Limit, count_rows_within
 from common.refused import Refused
 from delivery.accounts.accounts import sends_nothing
 from feedletter_site.sign_in.setup import FITS_NAME
 from feedletter_site.team.sessions import note_session
 from reader.pages.access import confirmed
-from subscriptions.branding.site import site_facts
+from subscriptions.branding.brands import site_facts
 
 PURPOSE = "own-address"
 HOURS = 24

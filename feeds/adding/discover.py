@@ -15,7 +15,7 @@ from common.net.client import MAX_BYTES, SafeClient, client, keeps_secrets
 from common.text import pluralize, shortened
 from common.transactions import forbid_open_transaction
 from feeds.adding.add import new_feed
-from feeds.adding.probe import Looked, look
+from feeds.adding.preview import Looked, look
 from feeds.addresses import NO_ADDRESS, checked_url, same_address, without_feed_scheme
 from feeds.credentials import headers_for
 from feeds.models import Feed

@@ -14,20 +14,26 @@ from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from unfold.widgets import UnfoldAdminIntegerFieldWidget, UnfoldAdminSelectWidget
 
-from common.admin.html import ago, brief, column, list_link, moment_of, web_link, when
+from common.admin.html import EmptyList, ago, brief, column, list_link, moment_of, web_link, when
 from common.admin.model_admin import ServiceAdmin
-from common.admin.page_words import EmptyList
 from common.clock import utcnow
-from common.db.tallies import count_of
+from common.db.bulk import count_of
 from common.parts import Facts, Link, Part, Table, Text, listed
 from common.ports import panels
 from common.ports.panels import Action, Panel
 from common.text import pluralize
 from feeds.adding.add import alter_feed, alter_feeds, start_over
 from feeds.admin.adding import AddingPages
-from feeds.admin.filters import HealthFilter
 from feeds.admin.form import FeedForm, fieldsets
-from feeds.admin.item import ASK_AGAIN, held, holds_posts, send_all, send_none, what_not_sending_does
+from feeds.admin.item import (
+    ASK_AGAIN,
+    HealthFilter,
+    held,
+    holds_posts,
+    send_all,
+    send_none,
+    what_not_sending_does,
+)
 from feeds.admin.opml import OpmlPages
 from feeds.admin.tag import FEED_LISTS, AddTags, RemoveTags, TagFilter, add_tags, remove_tags
 from feeds.admin.timeline import ForecastPage, at_a_glance, timeline

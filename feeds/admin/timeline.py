@@ -18,7 +18,7 @@ from feeds.admin_words import brought
 from feeds.items.dry_run import dry_run, remarks, sentence
 from feeds.items.history import POLLS_PLOTTED, PollStretch, brought_nothing, folded, posts_per_week, readings
 from feeds.models import Feed, Item, Poll
-from feeds.rules.why import in_short
+from feeds.rules.item_status import in_short
 
 NAME = "feeds_feed_forecast"
 TITLE = "What would happen now?"

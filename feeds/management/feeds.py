@@ -3,9 +3,7 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from common.cli.arguments import argument, positive, whole
-from common.cli.commands import FeedletterCommand, Printed, Result
-from common.cli.tables import shown_fields
+from common.cli.commands import FeedletterCommand, Printed, Result, argument, positive, shown_fields, whole
 from common.clock import utcnow
 from common.net.client import keeps_secrets
 from common.text import pluralize

@@ -4,8 +4,7 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from common.cli.arguments import argument
-from common.cli.commands import OUTPUT, FeedletterCommand, Printed, Result
+from common.cli.commands import OUTPUT, FeedletterCommand, Printed, Result, argument
 from common.clock import utcnow
 from common.text import pluralize
 from feeds.adding.opml import (

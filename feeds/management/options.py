@@ -8,7 +8,7 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from common.cli.arguments import field_argument, find
+from common.cli.commands import field_argument, find
 from feeds.models import Feed
 from feeds.models.feed import SETTINGS, TIMES
 

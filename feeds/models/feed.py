@@ -170,7 +170,7 @@ class Feed(models.Model):
     last_polled_at = models.DateTimeField("last read", null=True, blank=True, editable=False)
     fetched_through = models.DateTimeField(null=True, blank=True, editable=False)
     next_poll_at = models.DateTimeField("next reading", default=timezone.now)
-    # Key of feeds.rules.why.
+    # Key of feeds.rules.item_status.
     next_poll_why = models.CharField(max_length=12, blank=True, default="", editable=False)
     host = models.CharField(max_length=255, blank=True, default="", editable=False)
     newest_at = models.DateTimeField(null=True, blank=True, editable=False)

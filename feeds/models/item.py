@@ -5,7 +5,7 @@ from typing import Self
 from django.db import models
 from django.db.models import Q
 
-from common.db.tallies import counted_by
+from common.db.bulk import counted_by
 from feeds.models.feed import Feed
 from feeds.parsing.likeness import Likeness, likeness
 

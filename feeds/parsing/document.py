@@ -1,8 +1,7 @@
 from typing import Any
 
 from feeds.parsing import format
-from feeds.parsing.entry import ParsedFeed
-from feeds.parsing.expense import cpu_limit
+from feeds.parsing.entry import ParsedFeed, cpu_limit
 
 MAX_ENTRIES = 500
 

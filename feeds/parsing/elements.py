@@ -6,7 +6,7 @@ from xml.sax.xmlreader import AttributesNSImpl
 import feedparser.api
 import feedparser.util
 
-from feeds.parsing import expense
+from feeds.parsing import entry
 from feeds.parsing.hints import NAMESPACE
 from feeds.parsing.people import mailboxes
 
@@ -176,7 +176,7 @@ class _Bounds:
         super().startElementNS(name, qname, kept)  # type: ignore[misc]
 
     def unknown_starttag(self: Any, tag: str, attrs: list[tuple[str, str]]) -> None:
-        expense.check_allowance()
+        entry.check_allowance()
         if attrs and (len(self.baseuri) > MAX_BASE or any(len(value) > MAX_BASE for _, value in attrs)):
             attrs = [(name, value) for name, value in attrs if name.lower() not in ("xml:base", "base")]
         super().unknown_starttag(tag, attrs)  # type: ignore[misc]

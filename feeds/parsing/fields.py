@@ -12,7 +12,6 @@ from common.formats.written_dates import MAX_DATE, is_guess, is_zone_unknown, pa
 from common.html.clean import bounded, plain
 from common.html.titles import decoded_again, plain_title
 from common.text import one_line, shortened, without_controls
-from feeds.parsing.duplicate_guids import SYNTHETIC, digest_of
 from feeds.parsing.entry import Entry, Person, Social
 from feeds.parsing.hints import Hint, announced
 from feeds.parsing.media import absolute, image_of, is_image, renditions_of
@@ -20,8 +19,7 @@ from feeds.parsing.people import MAX_LISTED as MAX_LISTED
 from feeds.parsing.people import MAX_LISTED_NAME as MAX_LISTED_NAME
 from feeds.parsing.people import author_names, listed
 from feeds.parsing.pictures import Picture
-from feeds.parsing.plain_html import markup, paragraphs, without_void_ends
-from feeds.parsing.posts import PostReader
+from feeds.parsing.posts import SYNTHETIC, PostReader, digest_of, markup, paragraphs, without_void_ends
 
 # Mastodon: content warning and line before hidden text.
 _WARNING = re.compile(

@@ -18,7 +18,7 @@ from common.html.balance import balance
 from common.html.clean import bounded
 from common.html.titles import plain_title
 from common.text import one_line, shortened, without_controls, words
-from feeds.parsing import expense, format
+from feeds.parsing import entry, format
 from feeds.parsing.discovery import MAX_PAGE, decoded
 from feeds.parsing.entry import Channel, Entry, Media, ParsedFeed, ParseError, Person, Social
 from feeds.parsing.fields import MAX_CONTENT, MAX_ENTRY_TITLE, identity, language
@@ -41,8 +41,7 @@ from feeds.parsing.h_social import (
 )
 from feeds.parsing.media import MAX_ALT, absolute, distinct
 from feeds.parsing.people import author_names, listed
-from feeds.parsing.plain_html import paragraphs
-from feeds.parsing.posts import PostReader, hub_addresses, read_posts
+from feeds.parsing.posts import PostReader, hub_addresses, paragraphs, read_posts
 
 MAX_PAGE_TAGS = 40_000
 MAX_ROOTS = 4
@@ -180,7 +179,7 @@ def _entries(items: list[Any]) -> tuple[Microformat | None, list[Microformat]]:
 def _with_social(entries: list[Microformat], html: str, url: str) -> list[Microformat]:
     if not _SOCIAL.search(html):
         return entries
-    expense.check_allowance()
+    entry.check_allowance()
     try:
         _, seen = _entries(microformats(html, url, SOCIAL_WORDS)["items"])
     except (MemoryError, KeyboardInterrupt, ParseError):

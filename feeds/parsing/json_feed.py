@@ -15,8 +15,7 @@ from feeds.parsing.fields import MAX_CONTENT, MAX_DESCRIPTION, MAX_ENTRY_TITLE, 
 from feeds.parsing.hints import Hint, announced, unknown_policy
 from feeds.parsing.media import MAX_ALT, Rendition, absolute, length_of, medium, one_of_each
 from feeds.parsing.people import MAX_LISTED, author_names, listed
-from feeds.parsing.plain_html import markup, paragraphs
-from feeds.parsing.posts import PostReader, counted_posts, hub_addresses, read_posts
+from feeds.parsing.posts import PostReader, counted_posts, hub_addresses, markup, paragraphs, read_posts
 
 Json = Mapping[str, Any]
 

@@ -1,9 +1,12 @@
 """OPML 2.0 (http://opml.org/spec2.opml), a lenient reader and a strict writer.
 
 Files that expat refuses are read tag by tag.
+
+Additions to OPML by Miniflux, FreshRSS and Thunderbird.
 """
 
 import codecs
+import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -16,8 +19,12 @@ from xml.sax.saxutils import escape, quoteattr
 
 from common.refused import Refused
 from common.text import one_line, without_controls
-from feeds.parsing.opml_dialects import FORCED, Extras, extras_of, linked_list
 
+# FreshRSS makes these feeds itself.
+SCRAPED = frozenset({"html+xpath", "xml+xpath", "json+dotnotation", "html+xpath+json+dotnotation"})
+MAX_NAMED, MAX_OPTIONS = 20, 10_000
+FORCED = "#force_feed"
+_IGNORED = frozenset({"", "0", "false", "null", "[]"})
 MAX_BYTES = 5_000_000
 MAX_FEEDS = 10_000
 MAX_OUTLINES = 50_000
@@ -25,7 +32,6 @@ MAX_OUTLINE_TAGS = 20
 MAX_TAG = 100
 MAX_OUTLINE_TITLE = 1000
 MAX_OUTLINE_ATTRIBUTES = 50
-
 EMPTY_FILE = "The file is empty."
 FILE_TOO_LARGE = "The file is larger than 5 MB. Divide it into smaller ones."
 TOO_MANY_FEEDS = f"The file lists more than {MAX_FEEDS:,} feeds. Divide it into smaller ones."
@@ -36,7 +42,6 @@ NO_FEEDS = "There are no feeds in this file: none of its outlines has an xmlUrl.
 LIST_DECLARES_ENTITIES = (
     "The file declares entities in a DOCTYPE, which can be an attack. Remove the DOCTYPE."
 )
-
 OUTLINE_FEED_TYPES = frozenset({"", "rss", "rss1", "atom", "feed", "podcast", "json", "jsonfeed"})
 _ATTRIBUTE = re.compile(r"""([A-Za-z_][\w:.-]{0,40})\s{0,100}=\s{0,100}(?:"([^"]*)"|'([^']*)')""")
 _TAG = re.compile(
@@ -49,6 +54,59 @@ _DECLARED = re.compile(rb"""<\?xml[^>]{0,200}\sencoding\s*=\s*["']([A-Za-z0-9_.:
 _SKIPPED = {"!--": "-->", "![CDATA[": "]]>", "?": "?>"}
 _BOMS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 EMPTY_FOLDER = "channel"
+
+
+@dataclass(frozen=True, slots=True)
+class Extras:
+    """Of an outline. `refused`: why it can't be imported; `lost`: a sentence about settings that can’t."""
+
+    refused: str = ""
+    is_paused: bool = False
+    lost: str = ""
+    is_thunderbird: bool = False
+
+
+def extras_of(attributes: Mapping[str, str]) -> Extras:
+    kind = next((value for name, value in attributes.items() if name.lower() == "type"), "").strip().lower()
+    if kind in SCRAPED:
+        return Extras(
+            refused=f"FreshRSS makes this feed itself ({kind}). Import the site’s own feed, if it has one."
+        )
+    lost, secrets, is_paused, is_thunderbird = [], [], False, False
+    for name, value in attributes.items():
+        prefix, _, local = name.partition(":")
+        match prefix.lower(), local.lower():
+            case "miniflux", "disabled":
+                is_paused = value.strip().lower() == "true"
+            case "frss", option if option.startswith("curlopt_"):
+                secrets.append(one_line(local)[:50])
+            case "miniflux" | "frss", option if option != "opmlurl" and value.strip().lower() not in _IGNORED:
+                lost.append(one_line(local)[:50])
+            case "fz", option:
+                is_thunderbird = True
+                is_paused = is_paused or (option == "options" and _is_switched_off(value))
+    sentences = []
+    if lost:
+        sentences.append(f"Not imported: {', '.join(lost[:MAX_NAMED])}.")
+    if secrets:
+        sentences.append(
+            f"Not imported, as they may be secrets: {', '.join(secrets[:MAX_NAMED])}. If the feed needs them,"
+            " add it again with its credentials."
+        )
+    return Extras(is_paused=is_paused, lost=" ".join(sentences), is_thunderbird=is_thunderbird)
+
+
+def linked_list(attributes: Mapping[str, str]) -> str:
+    """Return the address of the list that a folder of FreshRSS reads."""
+    return next((value.strip() for name, value in attributes.items() if name.lower() == "frss:opmlurl"), "")
+
+
+def _is_switched_off(options: str) -> bool:
+    try:
+        updates = json.loads(options[:MAX_OPTIONS])["updates"]
+        return updates["enabled"] is False
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return False
 
 
 class OpmlError(Refused):

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from urllib.parse import parse_qsl, unquote, urlencode, urljoin, urlsplit
 
+from common.html.balance import attributes
 from common.html.images import IMG, is_beacon
-from common.html.tags import attributes
 from common.text import words
 from feeds.parsing.entry import Entry, Media
 

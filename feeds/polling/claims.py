@@ -12,7 +12,7 @@ from feeds.credentials import headers_for
 from feeds.models import Feed, FeedDocument, Host
 from feeds.models.feed import FeedQuerySet
 from feeds.polling.read import Ask
-from feeds.rules.outage import PROBED_EVERY
+from feeds.rules.alerts import PROBED_EVERY
 
 WAITING_FOR_HOST = ("unreachable", "probe")
 FEED_LEASE = timedelta(minutes=2)

@@ -1,9 +1,14 @@
+"""Threads that fetch and parse. They never use the database."""
+
 import logging
+import queue
 import time
 import uuid
 from collections import defaultdict, deque
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import islice
 from typing import Protocol
@@ -29,14 +34,13 @@ from feeds.polling.claims import (
     release_hosts,
     renew,
 )
-from feeds.polling.fetchers import FetchedAsk, Fetchers, HostQueue
 from feeds.polling.known_items import chunks
-from feeds.polling.read import ReadingFailed, pushed, read
+from feeds.polling.read import Ask, Reading, ReadingFailed, pushed, read
 from feeds.polling.record import record_all, record_push
 from feeds.rules.pace import host_rests_until
 
+REQUESTS_AHEAD = 2
 log = logging.getLogger(__name__)
-
 RENEW_EVERY = FEED_LEASE.total_seconds() / 4
 # A killed pass should leave few leases.
 FEEDS_OF_A_HOST = 32
@@ -47,6 +51,78 @@ LONGEST_PAUSE_SECONDS = 0.5
 RECORDED_TOGETHER = 64
 UNRECORDED_SECONDS = 0.2
 UNRECORDED_BYTES = 10_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class FetchedAsk:
+    ask: Ask
+    host: str
+    readings: Mapping[int, Reading]
+
+    @property
+    def answer(self) -> Reading:
+        """The reading of any of its feeds."""
+        return next(iter(self.readings.values()))
+
+
+class Fetchers:
+    """`close` waits for running requests."""
+
+    def __init__(self, threads: int, http: SafeClient, clock: Callable[[], datetime]) -> None:
+        self._http, self._clock = http, clock
+        self._executor = ThreadPoolExecutor(threads, thread_name_prefix="fetch")
+        self._done: queue.SimpleQueue[FetchedAsk] = queue.SimpleQueue()
+        self.threads, self.running = threads, 0
+
+    @property
+    def is_full(self) -> bool:
+        # So that no thread waits for the polling pass.
+        return self.running >= self.threads + REQUESTS_AHEAD
+
+    def start(self, ask: Ask, host: str) -> None:
+        self.running += 1
+        self._executor.submit(
+            lambda: self._done.put(FetchedAsk(ask, host, read(ask, self._http, self._clock)))
+        )
+
+    def finished(self, seconds: float) -> Iterator[FetchedAsk]:
+        """Wait at most `seconds` for the first."""
+        wait = seconds
+        while self.running:
+            try:
+                done = self._done.get(timeout=wait) if wait > 0 else self._done.get_nowait()
+            except queue.Empty:
+                return
+            self.running, wait = self.running - 1, 0
+            yield done
+
+    def close(self) -> None:
+        self._executor.shutdown(wait=True, cancel_futures=True)
+
+
+@dataclass
+class HostQueue:
+    """At most `width` at a time, `gap` seconds between two starts.
+
+    `later`: feeds that are not claimed yet.
+    """
+
+    name: str
+    width: int
+    gap: float
+    next_start: float
+    asks: deque[Ask] = field(default_factory=deque)
+    later: deque[int] = field(default_factory=deque)
+    running: int = 0
+    rests_until: datetime | None = None
+
+    def next_ask(self, now: float) -> Ask | None:
+        """`now` is on the monotonic clock."""
+        if not self.asks or self.running >= self.width or now < self.next_start:
+            return None
+        self.running += 1
+        self.next_start = now + self.gap
+        return self.asks.popleft()
 
 
 def poll_due(

@@ -14,7 +14,7 @@ from typing import Any
 
 from common.formats.written_dates import mail_date
 from common.html.clean import clean
-from common.html.headings import without_title
+from common.html.titles import without_title
 from common.net.client import Fetched, FetchError, SafeClient, Unreached
 from common.text import one_line, without_controls
 from feeds.models import FeedDocument
@@ -22,9 +22,9 @@ from feeds.parsing.document import parse
 from feeds.parsing.entry import Channel, Entry, ParsedFeed, ParseError
 from feeds.parsing.identity import content_hash, link_hash
 from feeds.parsing.likeness import likeness
+from feeds.rules.alerts import wants_all
 from feeds.rules.boilerplate import POSTS_COMPARED, boilerplate_of, summary_of
 from feeds.rules.facts import Document, Seen
-from feeds.rules.outage import wants_all
 
 log = logging.getLogger(__name__)
 
@@ -111,7 +111,7 @@ class Reading:
     `parsed` is None for a `failure`, a 304, or the same bytes as in `last`, the feed's last document.
     `headers` has what the next reading needs: the content type and the validators. `asked_all`: without
     conditions. A `partial` document was pushed by a hub and may hold only what is new. Once posts are
-    distinguished (`feeds.polling.duplicate_guids`), `holders` says which post has each shared guid, and
+    distinguished (`feeds.polling.known_items`), `holders` says which post has each shared guid, and
     `before` has the guids and entries, by their ids, that did not count in the last document.
     """
 

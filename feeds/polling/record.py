@@ -22,9 +22,17 @@ from feeds.polling.claims import is_scout, wake
 from feeds.polling.describe import keep_answer
 from feeds.polling.read import CONDITIONS, Reading, ReadingFailed, unforeseen
 from feeds.polling.store import prepare, settle_last, store
-from feeds.rules.address_moves import count_move, is_believed, permanent_target
+from feeds.rules.alerts import (
+    GONE_ASKED_EVERY,
+    PROBED_EVERY,
+    PROBED_FOR,
+    count_move,
+    is_away,
+    is_believed,
+    is_gone,
+    permanent_target,
+)
 from feeds.rules.facts import PollPlan
-from feeds.rules.outage import GONE_ASKED_EVERY, PROBED_EVERY, PROBED_FOR, is_away, is_gone
 from feeds.rules.pace import (
     KEEP_AWAY,
     first_pause,

@@ -6,11 +6,10 @@ from django.db.models import F
 
 from common.db.bulk import batched
 from feeds.models import Feed, Item, TrackedItem
-from feeds.parsing import expense
+from feeds.parsing import entry
 from feeds.parsing.entry import Entry, ParseError
 from feeds.polling.describe import describe, keep_answer, keep_document, keep_order
-from feeds.polling.duplicate_guids import leave_before, tell_apart
-from feeds.polling.known_items import chunks, load, open_items, previous_order
+from feeds.polling.known_items import chunks, leave_before, load, open_items, previous_order, tell_apart
 from feeds.polling.read import Reading, ReadingFailed
 from feeds.rules.corrections import TrackedPost, after_document, after_unchanged
 from feeds.rules.facts import Known, PollPlan
@@ -52,7 +51,7 @@ def prepare(feed: Feed, reading: Reading) -> Known | None:
     if reading.unchanged:
         return None
     try:
-        with expense.cpu_limit():
+        with entry.cpu_limit():
             known = look_up(feed, reading)
             plan = plan_of(feed, reading, known)
             # Readers get excluded posts, too.
@@ -60,12 +59,12 @@ def prepare(feed: Feed, reading: Reading) -> Known | None:
             written = [insert.id for insert in new if insert.id in reading.entries]
             for id_ in (*written, *plan.rewrite.values(), *plan.restart.values(), *plan.rekey.values()):
                 reading.cleaned(id_)
-                expense.check_allowance()
+                entry.check_allowance()
             if feed.is_tracked(reading.moment):
                 for post in news_of(feed, reading, plan, known, lock=False):
                     if post.seen_since == reading.moment:
                         reading.cleaned(post.id)
-                        expense.check_allowance()
+                        entry.check_allowance()
     except ParseError as error:
         raise ReadingFailed(str(error), fetched=reading.fetched) from error
     if not reading.partial:

@@ -55,7 +55,7 @@ def next_poll(
     hub_is_live: bool = False,
     chance: float = 0.0,
 ) -> tuple[datetime, str]:
-    """Return when, and why: a key of `feeds.rules.why`.
+    """Return when, and why: a key of `feeds.rules.item_status`.
 
     `chance` in [0, 1) shortens the pause by up to a tenth, to spread feeds.
     """

@@ -4,7 +4,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from feeds.rules.age import at_the_new_end, is_newer, is_older
 from feeds.rules.facts import (
     BEYOND,
     Delays,
@@ -15,6 +14,9 @@ from feeds.rules.facts import (
     Known,
     PollPlan,
     Seen,
+    at_the_new_end,
+    is_newer,
+    is_older,
     is_ranked,
     newest_ids,
 )
@@ -31,12 +33,12 @@ from feeds.rules.finality import (
     is_flood,
     is_mostly_older,
 )
-from feeds.rules.only_read import only_read
 from feeds.rules.reposts import (
     REPOST,
     corrected,
     habitual,
     is_repost,
+    only_read,
     outdated,
     reposted,
     returning,

@@ -1,11 +1,14 @@
 from collections import Counter, defaultdict
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import accumulate, product
 
 from feeds.parsing.likeness import Likeness, is_long
-from feeds.rules.facts import ItemRow, Seen
+from feeds.rules.facts import BEYOND, ItemRow, PollPlan, Seen
 
+ONLY_READ = "came while the feed was only read here"
+LETTERS_ENDED = "its feed is no longer sent, only read here"
 REPOST = "a repost"
 # Feeds that invent ids would add a row per post and reading.
 KEPT_FOR_A_LINK = 10
@@ -211,3 +214,17 @@ def outdated(formers: Iterable[ItemRow], twins: Collection[ItemRow], keep: Colle
 def habitual(formers: Iterable[ItemRow], twins: Collection[ItemRow]) -> int:
     reposts = Counter(_same_post(former) for former in formers if is_repost(former))
     return sum(reposts[post] >= HABIT for post in set(map(_same_post, twins)))
+
+
+def only_read(plan: PollPlan) -> PollPlan:
+    """Exclude new items. Older ones settle as before."""
+    plan.insert = [
+        replace(
+            insert,
+            excluded=insert.excluded if insert.excluded in (REPOST, BEYOND) else ONLY_READ,
+            final=False,
+            held=False,
+        )
+        for insert in plan.insert
+    ]
+    return plan

@@ -7,14 +7,13 @@ from django.urls import reverse
 from unfold.decorators import display
 from unfold.widgets import UnfoldAdminEmailInputWidget, UnfoldAdminIntegerFieldWidget
 
-from common.admin.html import moment_of, page, when
+from common.admin.html import EmptyList, PageWords, moment_of, page, when
 from common.admin.model_admin import ServiceAdmin
-from common.admin.page_words import EmptyList, PageWords
 from common.admin.resources import actions_of
 from common.clock import utcnow
 from common.parts import Facts, Link, Part
+from common.ports.hooks import site_mail
 from common.ports.panels import Panel
-from common.ports.site_mail import site_mail
 from reader.models import Invitation
 from reader.people.invitations import MOST_DAYS, USUAL_DAYS, invite, why_over
 from reader.resources import invitations

@@ -14,8 +14,8 @@ from reader.entries.place import lock_placing
 from reader.entries.visibility import hide
 from reader.models import Channel, Entry, Mute, Reader, TimelineEntry
 from reader.models.entry import TimelineEntryQuerySet
-from reader.rules.authors import author_key
 from reader.rules.filters import Filters, FilterVerdict, checked_filters
+from reader.rules.jf2 import author_key
 from reader.rules.order import LARGEST_KEY
 
 MAX_MUTES = 1_000

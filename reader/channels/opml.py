@@ -41,7 +41,7 @@ from feeds.parsing.opml import (
 )
 from reader.channels.channels import LONGEST_CHANNEL_NAME, NoSuchChannel, channel_named, default_channel
 from reader.channels.follows import follow_unseen
-from reader.channels.saved_posts import import_saved_post
+from reader.channels.taken_over import import_saved_post
 from reader.models import Channel, Follow, FollowLine, FollowList, Reader
 from reader.models.channel import LONGEST_FOLLOW_NAME
 from reader.rules.saved_posts import MAX_POSTS, TOO_MANY_POSTS, EmptyPosts, SavedPost, is_json, parse_saved

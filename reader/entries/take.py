@@ -16,9 +16,7 @@ from feeds.polling.known_items import chunks
 from feeds.polling.read import Reading
 from feeds.rules.reposts import REPOST
 from reader.models import Entry
-from reader.rules.authors import author_key
-from reader.rules.jf2 import post_jf2, searched_text
-from reader.rules.kinds import kind_of
+from reader.rules.jf2 import author_key, kind_of, post_jf2, searched_text
 from reader.rules.retention import BACKFILLED, starting_unread
 
 

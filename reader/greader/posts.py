@@ -4,14 +4,16 @@ from datetime import datetime, timedelta
 from reader.greader.app_call import (
     MOST_POSTS,
     AppCall,
+    Shown,
     bad_request,
     feed_key,
     folder_named,
     folders,
     follows_of,
+    microseconds,
+    post_shown,
     unknown,
 )
-from reader.greader.items import Shown, microseconds, post_shown
 from reader.models import Reader
 from reader.rules import google_names as names
 from reader.rules.google_names import StreamName, stream_name

@@ -15,8 +15,16 @@ from reader.channels.follows import (
     unfollow,
 )
 from reader.channels.opml import export_follows, follow_listed, keep_list
-from reader.greader.app_call import AppCall, CallError, bad_request, folders, follows_of
-from reader.greader.items import Shown, feed_title, subscription
+from reader.greader.app_call import (
+    AppCall,
+    CallError,
+    Shown,
+    bad_request,
+    feed_title,
+    folders,
+    follows_of,
+    subscription,
+)
 from reader.models import Follow
 from reader.rules import google_names as names
 from reader.rules.google_names import StreamName

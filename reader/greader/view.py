@@ -33,8 +33,8 @@ from reader.greader.app_call import (
     unknown,
 )
 from reader.models import AppPassword
-from reader.people.app_passwords import TooManyWrong, key_for, password_of, sign_in, token_for
 from reader.people.readers import may_read, note_seen
+from reader.people.tokens import TooManyWrong, key_for, password_of, sign_in, token_for
 from reader.rules.parameters import Parameters, read_parameters
 
 log = logging.getLogger(__name__)

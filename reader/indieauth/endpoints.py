@@ -17,7 +17,7 @@ from reader.indieauth.grants import Exchange, NotGranted, redeem, redeem_for_nam
 from reader.models import Reader, Token
 from reader.people.readers import may_read
 from reader.people.tokens import IDLE, ends_at, known_token, token_of
-from reader.rules.scopes import GRANTABLE, PROFILE
+from reader.rules.parameters import GRANTABLE, PROFILE
 
 Body = dict[str, Any]
 CODE, REFRESH = "authorization_code", "refresh_token"

@@ -17,7 +17,7 @@ from reader.indieauth.discovery import MAX_BYTES, SECONDS, Endpoints, endpoints_
 from reader.models import Reader, Token
 from reader.people.tokens import LONGEST_CLIENT, PREFIX, digest_of
 from reader.rules.identity import LONGEST_IDENTITY, same_profile
-from reader.rules.scopes import SCOPES, known_scopes
+from reader.rules.parameters import SCOPES, known_scopes
 
 log = logging.getLogger(__name__)
 

@@ -2,9 +2,16 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from common.cli.arguments import argument, positive, whole
-from common.cli.commands import OUTPUT, FeedletterCommand, Printed, Result
-from common.cli.tables import shown_fields
+from common.cli.commands import (
+    OUTPUT,
+    FeedletterCommand,
+    Printed,
+    Result,
+    argument,
+    positive,
+    shown_fields,
+    whole,
+)
 from common.clock import utcnow
 from common.text import pluralize
 from feeds.management.opml import read
@@ -16,7 +23,7 @@ from reader.entries.place import place_due
 from reader.models import Channel, FollowLine, Reader, TimelineEntry
 from reader.models import Follow as FollowRow
 from reader.resources import readers
-from reader.rules.kinds import KINDS
+from reader.rules.jf2 import KINDS
 from reader.rules.order import DEFAULT_LIMIT, PageRequest
 from reader.timelines.pages import Timeline, page_of
 

@@ -4,18 +4,15 @@ from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
 from django.urls import reverse
 
-from common.cli.arguments import argument, find, positive, whole
-from common.cli.commands import FeedletterCommand, Result
-from common.cli.tables import shown_fields
+from common.cli.commands import FeedletterCommand, Result, argument, find, positive, shown_fields, whole
 from common.clock import utcnow
 from reader.models import AppPassword as AppPasswordRow
 from reader.models import Token
-from reader.people.app_passwords import make_app_password, revoke_app_password
 from reader.people.invitations import USUAL_DAYS, invite
 from reader.people.readers import add_reader
-from reader.people.tokens import make_token, revoke_token
+from reader.people.tokens import make_app_password, make_token, revoke_app_password, revoke_token
 from reader.resources import readers
-from reader.rules.scopes import SCOPES
+from reader.rules.parameters import SCOPES
 
 OF_INVITATIONS = ("days", "mail")
 OF_READERS = ("user", "client")

@@ -17,7 +17,7 @@ from django.core.cache import cache
 from django.urls import reverse
 
 from common.counters import count
-from common.html.tags import scheme
+from common.html.balance import scheme
 from common.net.client import client
 from common.net.errors import FetchError, host_of
 from common.net.web_slots import ServerBusy

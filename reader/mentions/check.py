@@ -23,7 +23,7 @@ from reader.entries.take import said_by
 from reader.entries.visibility import hide
 from reader.mentions.look import Look, look_at
 from reader.models import Channel, Entry, Mention, TimelineEntry
-from reader.rules.authors import author_key
+from reader.rules.jf2 import author_key
 from reader.rules.mentions import next_look
 
 log = logging.getLogger(__name__)

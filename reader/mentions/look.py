@@ -5,10 +5,10 @@ from itertools import chain
 
 from common.net.client import Fetched, FetchError, Unreached, client
 from common.text import one_line, shortened, without_controls
-from feeds.parsing import expense
+from feeds.parsing import entry
 from feeds.parsing.discovery import decoded, read_page
 from feeds.parsing.entry import Entry, ParseError
-from feeds.parsing.plain_html import paragraphs
+from feeds.parsing.posts import paragraphs
 from feeds.polling.read import clean_entry
 from reader.rules.mentions import (
     MENTION,
@@ -54,7 +54,7 @@ def look_at(source: str, target: str) -> Look:
         is_later = answer.status >= 500 or answer.status in LATER
         return Look(problem=f"The source returned an error (HTTP {answer.status}).", is_later=is_later)
     try:
-        with expense.cpu_limit():
+        with entry.cpu_limit():
             return _read(answer, source, target)
     except ParseError as error:
         return Look(problem=str(error))

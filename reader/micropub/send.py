@@ -22,8 +22,18 @@ from common.shutdown import stopping
 from reader.indieauth.client import Granted
 from reader.indieauth.discovery import NotConfirmed
 from reader.micropub.compositions import State
-from reader.micropub.connection import config_at, keep_token, renewed, site_of
-from reader.micropub.site import Picture, Site, SiteAnswer, create, newest_posts, upload
+from reader.micropub.site import (
+    Picture,
+    Site,
+    SiteAnswer,
+    config_at,
+    create,
+    keep_token,
+    newest_posts,
+    renewed,
+    site_of,
+    upload,
+)
 from reader.models import Composition, Photo, Reader
 from reader.rules.micropub import Said, find_posted, next_look_up, next_try
 

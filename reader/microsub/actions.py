@@ -22,12 +22,18 @@ from reader.channels.channels import (
 from reader.channels.filters import authors_of, mute, muted, unmute
 from reader.channels.find import FoundFeed, find_feeds, preview, search_posts
 from reader.channels.follows import follow_address, move_follow, shared_feed_at, unfollow
-from reader.media.icons import feed_icon
-from reader.media.posts import jf2_by_proxy, picture_by_proxy
-from reader.microsub.errors import insufficient_scope, invalid, not_found
-from reader.microsub.items import Json, channel_json, feed_source, page_json
+from reader.media.icons import feed_icon, jf2_by_proxy, picture_by_proxy
+from reader.microsub.items import (
+    Json,
+    channel_json,
+    feed_source,
+    insufficient_scope,
+    invalid,
+    not_found,
+    page_json,
+)
 from reader.models import Channel, Follow, Reader, TimelineEntry, Token, Unread
-from reader.rules import scopes
+from reader.rules import parameters
 from reader.rules.jf2 import without_nothing
 from reader.rules.order import BadCursor, Key, PageRequest, limit_of, number_in
 from reader.rules.parameters import Parameters
@@ -72,7 +78,7 @@ def answer(call: Call, *, is_post: bool) -> Json:
 
 
 def list_channels(call: Call) -> Json:
-    call.require(scopes.READ)
+    call.require(parameters.READ)
     is_tree = call.given.one("method") == "tree"
     trees = _sources(call.reader) if is_tree else {}
     listed = [
@@ -83,7 +89,7 @@ def list_channels(call: Call) -> Json:
 
 
 def change_channels(call: Call) -> Json:
-    call.require(scopes.CHANNELS)
+    call.require(parameters.CHANNELS)
     method = call.given.one("method")
     if method == "order":
         uids = call.given.many("channels")
@@ -112,7 +118,7 @@ def change_channels(call: Call) -> Json:
 
 
 def show_timeline(call: Call) -> Json:
-    call.require(scopes.READ)
+    call.require(parameters.READ)
     timeline = Timeline(call.reader, call.channel_or_all())
     source: Json = {}
     if call.given.one("source"):
@@ -129,7 +135,7 @@ def show_timeline(call: Call) -> Json:
 
 
 def mark_timeline(call: Call) -> Json:
-    call.require(scopes.READ)
+    call.require(parameters.READ)
     timeline = Timeline(call.reader, call.channel_or_all())
     method = call.given.needed("method")
     changes: Mapping[str, Callable[[Timeline, list[int]], int]] = {
@@ -152,13 +158,13 @@ def mark_timeline(call: Call) -> Json:
 
 
 def list_follows(call: Call) -> Json:
-    call.require(scopes.READ, scopes.FOLLOW)
+    call.require(parameters.READ, parameters.FOLLOW)
     rows = call.channel().follows.select_related("feed__icon").order_by("pk")
     return {"items": [_feed(row) for row in rows]}
 
 
 def change_follow(call: Call) -> Json:
-    call.require(scopes.FOLLOW)
+    call.require(parameters.FOLLOW)
     channel, url = call.channel(), call.given.needed("url")
     method = call.given.one("method")
     if method == "update":
@@ -173,7 +179,7 @@ def change_follow(call: Call) -> Json:
 
 
 def end_follow(call: Call) -> Json:
-    call.require(scopes.FOLLOW)
+    call.require(parameters.FOLLOW)
     channel, url = call.channel(), call.given.needed("url")
     follow = channel.follows.filter(feed__url=url).select_related("feed").first()
     feed = follow.feed if follow else shared_feed_at(url)
@@ -185,18 +191,18 @@ def end_follow(call: Call) -> Json:
 def search(call: Call) -> Json:
     query = call.given.needed("query")
     if call.given.one("channel"):
-        call.require(scopes.READ)
+        call.require(parameters.READ)
         timeline = Timeline(call.reader, call.channel_or_all())
         limit = limit_of(call.given.one("limit"))
         page = search_posts(timeline, query, limit=limit)
         return {"items": page_json(page, timeline, call.token)["items"]}
-    call.require(scopes.READ, scopes.FOLLOW)
+    call.require(parameters.READ, parameters.FOLLOW)
     feeds = find_feeds(query, now=call.now)
     return {"results": [_found_feed(feed, description=feed.description) for feed in feeds]}
 
 
 def show_preview(call: Call) -> Json:
-    call.require(scopes.READ, scopes.FOLLOW)
+    call.require(parameters.READ, parameters.FOLLOW)
     feed, posts = preview(call.given.needed("url"), now=call.now)
     items = [jf2_by_proxy(post, site=settings.SITE_URL) for post in posts]
     return {**_found_feed(feed), "items": items}
@@ -204,7 +210,7 @@ def show_preview(call: Call) -> Json:
 
 def list_muted(is_block: bool) -> Act:
     def act(call: Call) -> Json:
-        call.require(scopes.BLOCK if is_block else scopes.MUTE)
+        call.require(parameters.BLOCK if is_block else parameters.MUTE)
         rows = muted(reader=call.reader, channel=call.channel_or_all(), is_block=is_block)
         authors = authors_of(call.reader, [row.key for row in rows])
         return {"items": [_card(row.url, authors.get(row.key, {})) for row in rows]}
@@ -219,7 +225,7 @@ def _card(url: str, author: Mapping[str, Any]) -> Json:
 
 def change_muted(is_block: bool, *, ends: bool) -> Act:
     def act(call: Call) -> Json:
-        call.require(scopes.BLOCK if is_block else scopes.MUTE)
+        call.require(parameters.BLOCK if is_block else parameters.MUTE)
         channel, url = call.channel_or_all(), call.given.needed("url")
         if ends:
             unmute(reader=call.reader, channel=channel, url=url, is_block=is_block)

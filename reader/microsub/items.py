@@ -1,10 +1,13 @@
+"""Errors of RFC 6750 §3.1, and Microsub's own."""
+
+from collections.abc import Mapping
+from http import HTTPStatus
 from typing import Any
 
 from django.conf import settings
 
 from feeds.models import Feed
-from reader.media.icons import feed_icon
-from reader.media.posts import jf2_by_proxy
+from reader.media.icons import feed_icon, jf2_by_proxy
 from reader.models import Channel, Follow, TimelineEntry, Token
 from reader.rules.jf2 import without_nothing
 from reader.rules.order import Paging
@@ -64,3 +67,42 @@ def unread_json(channel: Channel, count: int) -> Json:
 
 def channel_json(channel: Channel, count: int) -> Json:
     return {"uid": channel.uid, "name": channel.name, **unread_json(channel, count)}
+
+
+class ApiError(Exception):
+    """`code` is for programs."""
+
+    def __init__(
+        self,
+        status: HTTPStatus,
+        code: str,
+        message: str,
+        *,
+        more: Mapping[str, str] | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.status, self.code = status, code
+        self.more, self.headers = dict(more or {}), dict(headers or {})
+
+
+def invalid(message: str, code: str = "invalid_request") -> ApiError:
+    return ApiError(HTTPStatus.BAD_REQUEST, code, message)
+
+
+def not_found(message: str) -> ApiError:
+    return ApiError(HTTPStatus.NOT_FOUND, "not_found", message)
+
+
+def unauthorized(message: str, code: str = "unauthorized") -> ApiError:
+    return ApiError(HTTPStatus.UNAUTHORIZED, code, message, headers={"WWW-Authenticate": "Bearer"})
+
+
+def insufficient_scope(*scopes: str) -> ApiError:
+    named = " or ".join(scopes)
+    return ApiError(
+        HTTPStatus.FORBIDDEN,
+        "insufficient_scope",
+        f"The token doesn’t have the scope {named}.",
+        more={"scope": scopes[0]},
+    )

@@ -17,15 +17,28 @@ from reader.channels.channels import NoSuchChannel
 from reader.indieauth.endpoints import OPEN_TO_ALL
 from reader.indieauth.foreign import CannotAsk, OfSomebodyElse, foreign_token
 from reader.microsub.actions import Call, answer
-from reader.microsub.errors import ApiError, invalid, not_found, unauthorized
-from reader.microsub.items import Json, channel_json, item, unread_json
+from reader.microsub.items import (
+    ApiError,
+    Json,
+    channel_json,
+    invalid,
+    item,
+    not_found,
+    unauthorized,
+    unread_json,
+)
 from reader.models import Reader, Token
 from reader.people.readers import may_read, note_seen
 from reader.people.tokens import token_of
-from reader.rules.parameters import MAX_BODY, Parameters, read_parameters
-from reader.rules.scopes import READ
-from reader.streams.stream import STREAM_HEADERS, TRIES_AGAIN_AFTER, Stream, TooManyStreams
-from reader.streams.watch import UNREAD_COUNT, Event
+from reader.rules.parameters import MAX_BODY, READ, Parameters, read_parameters
+from reader.streams.stream import (
+    STREAM_HEADERS,
+    TRIES_AGAIN_AFTER,
+    UNREAD_COUNT,
+    Event,
+    Stream,
+    TooManyStreams,
+)
 
 log = logging.getLogger(__name__)
 

@@ -1,6 +1,5 @@
 from reader.models.channel import Channel, FeedIcon, Follow, FollowLine, FollowList, Mute
-from reader.models.composition import Composition, Photo
-from reader.models.entry import Entry, Marking, Mention, Star, TimelineEntry, Unread
+from reader.models.entry import Composition, Entry, Marking, Mention, Photo, Star, TimelineEntry, Unread
 from reader.models.reader import AppPassword, Code, Invitation, Reader, Token
 
 __all__ = [

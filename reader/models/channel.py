@@ -94,7 +94,7 @@ class Mute(models.Model):
         Channel, on_delete=models.CASCADE, null=True, related_name="mutes", db_index=False
     )
     is_block = models.BooleanField(default=False)
-    # From author_key (reader.rules.authors).
+    # From author_key (reader.rules.jf2).
     key = models.CharField(max_length=32)
     url = models.TextField()
     added_at = models.DateTimeField(default=timezone.now)

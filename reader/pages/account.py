@@ -19,16 +19,23 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from common.clock import utcnow
-from common.ports.site_mail import site_mail
+from common.ports.hooks import site_mail
 from reader.indieauth.discovery import profile_of
 from reader.models import Follow, Reader
 from reader.pages.access import ReaderFormPage, confirmed, for_readers, surroundings
 from reader.pages.consent import scope_words
 from reader.pages.forms import AppPasswordForm, EmailForm, ErasureForm, ReadingForm
-from reader.people.app_passwords import LONGEST_APP, active, make_app_password, revoke_app_password
 from reader.people.personal_data import data_file
 from reader.people.readers import leave
-from reader.people.tokens import ends_at, live_tokens, revoke_token
+from reader.people.tokens import (
+    LONGEST_APP,
+    active,
+    ends_at,
+    live_tokens,
+    make_app_password,
+    revoke_app_password,
+    revoke_token,
+)
 from reader.rules.order import LARGEST_KEY, number_in
 from reader.rules.saving import EXAMPLES
 

@@ -16,14 +16,13 @@ from django.views.decorators.http import require_http_methods
 from common.clock import utcnow
 from common.rates import Limit, count_within
 from common.refused import Refused
-from reader.indieauth.clients import ClientPage, read_client
 from reader.indieauth.discovery import issuer, profile_of
 from reader.indieauth.endpoints import exchange_for_name
-from reader.indieauth.grants import make_code
+from reader.indieauth.grants import ClientPage, make_code, read_client
 from reader.media.pictures import media_path
 from reader.models import Reader
 from reader.pages.access import confirmed, for_readers, policy_with_form_to
-from reader.rules import scopes
+from reader.rules import parameters
 from reader.rules.identity import client_id_of, is_challenge, origin_of
 
 PAGES = Limit("indieauth-asks", 20)
@@ -92,7 +91,7 @@ def ask(request: HttpRequest, reader: Reader) -> HttpResponse:
             now=utcnow(),
         )
         return asked.answer({"code": code})
-    known = scopes.known_scopes(asked.scopes)
+    known = parameters.known_scopes(asked.scopes)
     words = scope_words()
     context = {
         "reader": reader,
@@ -151,10 +150,10 @@ def _asked(request: HttpRequest, reader: Reader) -> Asked:
 
 def scope_words() -> dict[str, str]:
     return {
-        scopes.READ: gettext("Read your channels and posts, and mark posts as read"),
-        scopes.FOLLOW: gettext("Follow and unfollow feeds"),
-        scopes.CHANNELS: gettext("Add, rename, reorder and delete channels"),
-        scopes.MUTE: gettext("Mute authors"),
-        scopes.BLOCK: gettext("Block authors"),
-        scopes.PROFILE: gettext("See your name"),
+        parameters.READ: gettext("Read your channels and posts, and mark posts as read"),
+        parameters.FOLLOW: gettext("Follow and unfollow feeds"),
+        parameters.CHANNELS: gettext("Add, rename, reorder and delete channels"),
+        parameters.MUTE: gettext("Mute authors"),
+        parameters.BLOCK: gettext("Block authors"),
+        parameters.PROFILE: gettext("See your name"),
     }

@@ -12,15 +12,14 @@ from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_safe
 
 from common.directions import text_direction, title_direction
+from common.html.balance import attributes, scheme
 from common.html.images import IMG
-from common.html.tags import attributes, scheme
 from common.text import one_line, shortened
 from common.truncation import cut_to
 from feeds.models import Feed
 from feeds.parsing.pictures import beside
-from reader.media.icons import feed_icon
+from reader.media.icons import feed_icon, html_by_proxy, picture_by_proxy, pictures_by_proxy
 from reader.media.pictures import Busy, key_of, picture_at, picture_type, stamped_url
-from reader.media.posts import html_by_proxy, picture_by_proxy, pictures_by_proxy
 from reader.micropub.compositions import reactions_to
 from reader.models import Composition, Entry, Follow, Reader, TimelineEntry
 from reader.rules import micropub

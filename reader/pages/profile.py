@@ -18,7 +18,7 @@ from reader.indieauth.client import Begun, begin, finish
 from reader.indieauth.discovery import discover, profile_of, site_url
 from reader.models import Follow, Reader
 from reader.pages.access import reading_page
-from reader.pages.connect import AnswerPage, ConnectPage
+from reader.pages.compose import AnswerPage, ConnectPage
 from reader.pages.forms import LineField
 from reader.people.readers import may_read
 from reader.people.tokens import connect_site, disconnect_site

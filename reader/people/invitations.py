@@ -8,7 +8,7 @@ from django.db import transaction
 from django.urls import reverse
 from django.utils.translation import gettext
 
-from common.ports.site_mail import MailFacts, site_mail
+from common.ports.hooks import MailFacts, site_mail
 from common.refused import Refused
 from common.text import one_line
 from reader.models import Invitation, Reader

@@ -10,7 +10,7 @@ from django.db import IntegrityError, transaction
 from django.utils.translation import gettext
 
 from common.passes import TimeBudget
-from common.ports.site_mail import site_mail
+from common.ports.hooks import site_mail
 from common.refused import Refused
 from reader.channels.channels import HOME, NOTIFICATIONS, drop_channel, empty_channel
 from reader.models import Entry, Reader

@@ -10,8 +10,7 @@ import regex
 from common.patterns import MATCHES, Deadline, InvalidPattern, OutOfTime, check_pattern, is_found
 from common.refused import Refused
 from common.text import comparable, one_line
-from reader.rules.jf2 import texts_of
-from reader.rules.kinds import KINDS
+from reader.rules.jf2 import KINDS, texts_of
 
 MOST_TERMS = 50
 LONGEST_TERM = 200

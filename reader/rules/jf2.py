@@ -1,6 +1,8 @@
 """Posts as jf2 (https://jf2.spec.indieweb.org).
 
 Some properties are always lists, and empty values are absent: clients fail otherwise.
+
+Post types (indieweb.org/post-type-discovery).
 """
 
 import html
@@ -9,14 +11,38 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
+from common.html.balance import TAG
 from common.html.clean import plain
-from common.html.tags import TAG
 from common.text import one_line, shortened, without_controls
 from feeds.parsing.entry import Citation, Entry, Person, Spot
+from feeds.parsing.identity import canonical, link_hash
 from feeds.parsing.media import absolute
 from feeds.parsing.pictures import file_key, files_of, type_by_ending
 from reader.rules.search import searched_line
 
+BY_RELATION = {
+    "rsvp": "rsvp",
+    "repost-of": "repost",
+    "like-of": "like",
+    "bookmark-of": "bookmark",
+    "in-reply-to": "reply",
+}
+ORDER = ("repost-of", "like-of", "bookmark-of", "rsvp", "in-reply-to")
+KINDS = (
+    "article",
+    "note",
+    "photo",
+    "video",
+    "audio",
+    "reply",
+    "repost",
+    "like",
+    "bookmark",
+    "checkin",
+    "event",
+    "rsvp",
+)
+BY_MEDIA = ("checkin", "photo", "video", "audio")
 MAX_NAME = 1_000
 MAX_TEXT = 500_000
 MAX_SEARCHED = 20_000
@@ -150,3 +176,21 @@ def _spot(spot: Spot | None) -> Jf2:
 
 def _each(texts: Iterable[str]) -> list[str]:
     return [text for text in dict.fromkeys(texts) if text]
+
+
+def kind_of(jf2: Mapping[str, Any]) -> str:
+    if jf2.get("type") == "event":
+        return "event"
+    # An rsvp is also a reply.
+    for name in ORDER:
+        if jf2.get(name):
+            return BY_RELATION[name]
+    for name in BY_MEDIA:
+        if jf2.get(name):
+            return name
+    return "article" if jf2.get("name") else "note"
+
+
+def author_key(url: str) -> str:
+    """Return 32 hex digits, equal for spellings of one address; "" for none."""
+    return link_hash(canonical(url).rstrip("/"))

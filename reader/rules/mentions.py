@@ -9,7 +9,7 @@ from common.backoff import delay
 from feeds.parsing.discovery import start_tags
 from feeds.parsing.entry import Entry
 from feeds.parsing.media import absolute
-from reader.rules.kinds import BY_RELATION, ORDER
+from reader.rules.jf2 import BY_RELATION, ORDER
 
 MENTION = "mention"
 LINKING = ("href", "src", "cite", "data", "poster")

@@ -1,4 +1,7 @@
-"""`X`, `X[]` and `X[0]` are the same; the body overrides the query; empty texts are absent."""
+"""`X`, `X[]` and `X[0]` are the same; the body overrides the query; empty texts are absent.
+
+Scopes of Microsub and IndieAuth.
+"""
 
 import json
 import re
@@ -12,6 +15,11 @@ from urllib.parse import parse_qsl
 from common.refused import Refused
 from common.text import without_controls
 
+READ, FOLLOW, CHANNELS, MUTE, BLOCK = "read", "follow", "channels", "mute", "block"
+SCOPES = (READ, FOLLOW, CHANNELS, MUTE, BLOCK)
+# The name, besides the address.
+PROFILE = "profile"
+GRANTABLE = (*SCOPES, PROFILE)
 MAX_VALUES = 1_000
 MAX_BODY = 1_000_000
 JSON_TYPE = "application/json"
@@ -125,3 +133,9 @@ def _texts(name: str, value: Any) -> Iterable[str]:
                 yield str(item)
         elif item is not None:
             raise BadParameters(f"{name} must be a text or a list of texts.")
+
+
+def known_scopes(asked: Iterable[str]) -> list[str]:
+    """Return the grantable ones, in our order."""
+    wanted = set(asked)
+    return [scope for scope in GRANTABLE if scope in wanted]

@@ -18,9 +18,9 @@ from unfold.decorators import action, display
 from unfold.widgets import UnfoldAdminTextareaWidget
 
 from common.access import newsletters_of, visible_to
-from common.admin.html import column, list_url, object_url, page
+from common.admin.html import EmptyList, column, list_url, object_url, page
 from common.admin.lists import as_csv, asks
-from common.admin.page_words import EmptyList
+from common.admin.model_admin import StyledForm
 from common.admin.refusals import require
 from common.admin.uploads import (
     UploadAdmin,
@@ -32,7 +32,6 @@ from common.admin.uploads import (
     takes_upload,
     upload_facts,
 )
-from common.admin.widgets import StyledForm
 from common.clock import utcnow
 from common.ports import channels as kinds
 from common.ports.panels import Action, Panel

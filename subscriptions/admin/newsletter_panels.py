@@ -6,7 +6,7 @@ from django.http import HttpRequest
 from django.urls import reverse
 
 from common.admin.html import add_url, brief, list_link, list_url, object_url, when
-from common.admin.widgets import StyledForm
+from common.admin.model_admin import StyledForm
 from common.clock import utcnow
 from common.parts import Button, Code, Facts, Link, Part, Table, Template, Text, listed
 from common.ports import channels
@@ -15,9 +15,7 @@ from common.text import pluralize
 from subscriptions.admin_words import rhythm_here
 from subscriptions.collections.assign import MOST_POSTS, begin_with, can_begin, latest
 from subscriptions.models import Subscribable, Subscription
-from subscriptions.rules.cron_plan import week_plan
-from subscriptions.rules.periods import next_ends
-from subscriptions.rules.schedule import ARRANGEMENTS
+from subscriptions.rules.schedule import ARRANGEMENTS, next_ends, week_plan
 from subscriptions.subscribers.counts import reader_counts
 from subscriptions.subscribers.devices import count_devices
 

@@ -11,19 +11,18 @@ from django.utils.safestring import SafeString
 from unfold.widgets import UnfoldAdminTextInputWidget
 
 from common.admin.html import web_link
-from common.admin.model_admin import ServiceAdmin
-from common.admin.widgets import ColourInput
+from common.admin.model_admin import ColourInput, ServiceAdmin
 from common.body_limits import MAX_FORM_BYTES, takes_body
 from common.parts import Code, Facts, Part, Template
 from common.pictures.picture import MOST_CODED_BYTES
 from common.ports import channels
-from subscriptions.branding.site import SITE_FIELDS, admin_zone, alter_site, site_settings
+from subscriptions.branding.brands import SITE_FIELDS, admin_zone, alter_site, site_settings
 from subscriptions.forms.admin import ZoneField
 from subscriptions.forms.pictures import PictureField
 from subscriptions.forms.sign_up import SignUpForm
 from subscriptions.links import page_url
 from subscriptions.models import SiteSettings, Subscribable
-from subscriptions.models.site import ONLY
+from subscriptions.models.list_import import ONLY
 from subscriptions.rules.colours import DEFAULT_ACCENT
 from subscriptions.rules.embed_hosts import WILD, sites
 from subscriptions.rules.site import MOST_LOGO_HEIGHT

@@ -14,12 +14,10 @@ from django.utils.html import escape
 from unfold.widgets import UnfoldAdminTextInputWidget
 
 from common.access import opens_for
-from common.admin.html import add_url, column, list_link, moment_of, when
+from common.admin.html import EmptyList, PageWords, add_url, column, list_link, moment_of, when
 from common.admin.lists import SEARCHED, LargeList, newest
-from common.admin.model_admin import ServiceAdmin
-from common.admin.page_words import EmptyList, PageWords
+from common.admin.model_admin import ServiceAdmin, StyledForm
 from common.admin.resources import actions_of
-from common.admin.widgets import StyledForm
 from common.parts import Button, Facts, Link, Part, Table, listed
 from common.ports import channels
 from common.ports.panels import Action, Panel
@@ -37,8 +35,7 @@ from subscriptions.admin.subscription_filters import (
 )
 from subscriptions.models import Destination, SubscriberTag, Subscription, Suppression, Tagging
 from subscriptions.privacy.personal_data import data_file_of
-from subscriptions.resources.destinations import destinations, is_person
-from subscriptions.resources.subscribers import suppressions
+from subscriptions.resources.subscribers import destinations, is_person, suppressions
 from subscriptions.rules.tags import BadTag, tags_of_cell
 from subscriptions.subscribers.tags import delete_tags, fetch_tags, rename_tag, tag_people, untag_people
 

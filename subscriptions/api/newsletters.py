@@ -15,14 +15,12 @@ from common.resources import Resource
 from feeds.api.views import FeedViewSet, ItemViewSet
 from feeds.models import Feed
 from subscriptions.api import bodies
-from subscriptions.api.bodies import ChangeSite
-from subscriptions.api.serializers import DestinationSerializer, SubscribableSerializer
-from subscriptions.branding.brands import picture_url
-from subscriptions.branding.site import SITE_FIELDS, alter_site, site_settings
+from subscriptions.api.bodies import ChangeSite, DestinationSerializer, SubscribableSerializer
+from subscriptions.branding.brands import SITE_FIELDS, alter_site, picture_url, site_settings
 from subscriptions.models import SiteSettings
 from subscriptions.newsletters.define import alter_subscribable, define_subscribable
-from subscriptions.resources.destinations import destinations
 from subscriptions.resources.newsletters import feeds, items, newsletters
+from subscriptions.resources.subscribers import destinations
 
 
 class DestinationViewSet(ResourceViewSet):

@@ -18,10 +18,10 @@ from common.ports import channels
 from common.ports.channels import InvalidDestination
 from common.refused import Refused
 from subscriptions.api import bodies
-from subscriptions.api.serializers import SubscriptionSerializer
+from subscriptions.api.bodies import SubscriptionSerializer
 from subscriptions.models import Destination, Subscribable, Subscription, Suppression
 from subscriptions.resources.subscribers import subscribers
-from subscriptions.rules.pauses import BadDate
+from subscriptions.rules.switches import BadDate
 from subscriptions.rules.tags import tidy_tags
 from subscriptions.subscribers.admin_changes import (
     add_subscriber,

@@ -28,8 +28,7 @@ from feeds.parsing.identity import content_hash
 from feeds.parsing.likeness import copy_hash
 from feeds.polling.read import digest
 from feeds.polling.store import DROPPED
-from feeds.rules.only_read import LETTERS_ENDED
-from feeds.rules.reposts import REPOST
+from feeds.rules.reposts import LETTERS_ENDED, REPOST
 from subscriptions.collections.post_rules import left_out_words, note_left_out, verdicts
 from subscriptions.models import Assignable, Assignment, FailedAssignment, SeenLink, Subscribable
 from subscriptions.models.subscribable import SubscribableQuerySet

@@ -22,14 +22,13 @@ from unfold.widgets import (
     UnfoldAdminTextInputWidget,
 )
 
+from common.admin.model_admin import StyledForm
 from common.admin.refusals import add_refusal
-from common.admin.widgets import StyledForm
 from common.ports import channels
 from common.ports.registries import template_sources
 from subscriptions.models import Subscribable
 from subscriptions.newsletters.define import SCHEDULING, check_subscribable, unused_name
-from subscriptions.rules.cron_plan import on_weekdays, week_plan
-from subscriptions.rules.schedule import ARRANGEMENTS
+from subscriptions.rules.schedule import ARRANGEMENTS, on_weekdays, week_plan
 from subscriptions.rules.validation import InvalidSchedule, check_schedule, check_zone, zone_names
 
 LONGEST_OPTION, LONGEST_LINES = 700, 2_000

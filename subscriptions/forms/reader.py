@@ -10,7 +10,7 @@ from subscriptions.forms.sign_up import EmailForm, NameForm, PageForm, TrapForm
 from subscriptions.models import Subscribable, Subscription
 from subscriptions.newsletters.rhythm import rhythm
 from subscriptions.rules.origin import How, Origin
-from subscriptions.rules.pauses import LENGTHS, bounds, day_after
+from subscriptions.rules.switches import LENGTHS, bounds, day_after
 from subscriptions.subscribers.admin_changes import pause, resume, save_details
 from subscriptions.subscribers.frequency import switch, undo_switch
 

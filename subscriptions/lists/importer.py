@@ -13,9 +13,9 @@ from typing import IO
 from django.core.exceptions import ValidationError
 from django.db import transaction
 
+from common.db.bulk import prefetch
 from common.ports import channels
 from common.ports.channels import InvalidDestination
-from common.prefetch import prefetch
 from common.text import one_line, pluralize, shortened
 from subscriptions.lists.reading import (
     LINES_A_BATCH,

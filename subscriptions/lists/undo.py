@@ -24,7 +24,7 @@ from subscriptions.models import (
     Suppression,
     Tagging,
 )
-from subscriptions.subscribers.expire import drop_unused
+from subscriptions.subscribers.leave import drop_unused
 
 State = ListImport.State
 

@@ -13,8 +13,7 @@ from typing import Any, BinaryIO
 
 from django.core.management.base import CommandError
 
-from common.cli.arguments import argument
-from common.cli.commands import FeedletterCommand, Printed, Result
+from common.cli.commands import FeedletterCommand, Printed, Result, argument
 from common.cli.progress import Progress
 from common.clock import utcnow
 from common.db.lookups import disable_sqlite_mmap
@@ -36,9 +35,8 @@ from subscriptions.management.options import add_newsletter, find_subscribable
 from subscriptions.models import ListImport
 from subscriptions.rules.lists.encodings import ENCODINGS, encoding_words, likely_encodings
 from subscriptions.rules.lists.headings import MEANINGS
-from subscriptions.rules.lists.programs import LIST_STATUSES
-from subscriptions.rules.lists.rows import OUTCOMES, summary
-from subscriptions.rules.lists.times import ORDERS
+from subscriptions.rules.lists.rows import ORDERS, OUTCOMES, summary
+from subscriptions.rules.lists.statuses import LIST_STATUSES
 
 # Seconds after which the speed is shown.
 LONG = 10.0

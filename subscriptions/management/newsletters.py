@@ -4,12 +4,10 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 from django.db import transaction
 
-from common.cli.arguments import argument, field_argument, pairs, picture, whole
-from common.cli.commands import FeedletterCommand, Result
+from common.cli.commands import FeedletterCommand, Result, argument, field_argument, pairs, picture, whole
 from common.clock import utcnow
 from common.ports import channels
-from subscriptions.branding.brands import picture_url
-from subscriptions.branding.site import SITE_FIELDS, alter_site, site_settings
+from subscriptions.branding.brands import SITE_FIELDS, alter_site, picture_url, site_settings
 from subscriptions.collections.assign import MOST_POSTS, assign_final, begin_with
 from subscriptions.management.options import (
     OPTION_NAMES,

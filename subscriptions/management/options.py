@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from common.cli.arguments import field_argument, find, pairs, whole
+from common.cli.commands import field_argument, find, pairs, whole
 from common.ports import channels
 from feeds.management.options import find_feed
 from feeds.models import Feed

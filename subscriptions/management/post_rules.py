@@ -2,8 +2,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from common.cli.arguments import argument, positive
-from common.cli.commands import FeedletterCommand, Result
+from common.cli.commands import FeedletterCommand, Result, argument, positive
 from subscriptions.collections.post_rules import TRIED, add_rule, try_rules
 from subscriptions.management.options import add_newsletter, find_subscribable
 from subscriptions.models import PostRule

@@ -4,15 +4,14 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from common.cli.arguments import argument, whole
-from common.cli.commands import OUTPUT, FeedletterCommand, Printed, Result
+from common.cli.commands import OUTPUT, FeedletterCommand, Printed, Result, argument, whole
 from common.clock import utcnow
 from common.db.lookups import disable_sqlite_mmap
 from common.ports import channels
 from subscriptions.lists.export import EXPORT_FORMATS, export_subscribers
 from subscriptions.management.options import add_destination, add_newsletter, destination, find_subscribable
 from subscriptions.models import Subscribable, Subscription
-from subscriptions.rules.lists.programs import LIST_STATUSES
+from subscriptions.rules.lists.statuses import LIST_STATUSES
 from subscriptions.subscribers.admin_changes import confirm_by_hand, subscribe, unsubscribe
 
 OF_A_SUBSCRIBER = (

@@ -11,8 +11,14 @@ from subscriptions.models.destination import (
     Suppression,
     Tagging,
 )
-from subscriptions.models.list_import import ListChange, ListImport, ListPart, RefusedLine
-from subscriptions.models.site import Picture, SiteSettings
+from subscriptions.models.list_import import (
+    ListChange,
+    ListImport,
+    ListPart,
+    Picture,
+    RefusedLine,
+    SiteSettings,
+)
 from subscriptions.models.subscribable import FailedAssignment, LeftOut, OldName, PostRule, Subscribable
 from subscriptions.models.subscription import (
     Consent,

@@ -8,7 +8,7 @@ from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 from django.db.models import Min, OuterRef, Q, QuerySet, Subquery
 
-from common.db.tallies import count_of
+from common.db.bulk import count_of
 from common.ports import channels
 from common.ports.hooks import HookRefused
 from common.ports.registries import newsletter_checks
@@ -18,9 +18,7 @@ from subscriptions.models import Assignable, Subscribable, Subscription
 from subscriptions.models.subscribable import HOW_LONG_TO_WAIT, HOW_MANY_POSTS
 from subscriptions.newsletters.own_code import hooks_of
 from subscriptions.rules import embed_hosts
-from subscriptions.rules.cron_plan import on_weekdays, week_plan
-from subscriptions.rules.periods import next_ends
-from subscriptions.rules.schedule import ARRANGEMENTS, Schedule
+from subscriptions.rules.schedule import ARRANGEMENTS, Schedule, next_ends, on_weekdays, week_plan
 from subscriptions.rules.validation import InvalidSchedule, check_schedule
 
 SCHEDULING = frozenset[str]().union(*ARRANGEMENTS.values())

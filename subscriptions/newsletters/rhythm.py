@@ -1,4 +1,4 @@
-"""Rhythm in the reader's language. Admins: `subscriptions.rules.words`."""
+"""Rhythm in the reader's language. Admins: `subscriptions.rules.completion`."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -7,14 +7,19 @@ from zoneinfo import ZoneInfo
 
 from django.utils.translation import gettext, gettext_noop, ngettext, pgettext, pgettext_lazy
 
-from common.clock import utcnow
+from common.clock import offset_words, place_of, utcnow
 from common.formats.dates import clock, speaks_english
-from common.zones import offset_words, place_of
 from subscriptions.models import Subscribable
-from subscriptions.rules.cron_plan import LAST_DAY, MONDAY_TO_FRIDAY, CronPlan, cron_plan
-from subscriptions.rules.periods import next_ends
-from subscriptions.rules.schedule import Schedule, explained
-from subscriptions.rules.words import ordinal
+from subscriptions.rules.completion import ordinal
+from subscriptions.rules.schedule import (
+    LAST_DAY,
+    MONDAY_TO_FRIDAY,
+    CronPlan,
+    Schedule,
+    cron_plan,
+    explained,
+    next_ends,
+)
 
 # Whole sentences, as days have a gender in some languages.
 WEEKLY = (

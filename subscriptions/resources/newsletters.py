@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from django.db.models import QuerySet
 
-from common.cli.tables import shown_fields
+from common.cli.commands import shown_fields
 from common.clock import utcnow
 from common.refused import Refused
 from common.resources import ADMIN, API, COMMAND, Argument, Filter, Resource, search, verb

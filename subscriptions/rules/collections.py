@@ -7,8 +7,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import chain, islice
 from zoneinfo import ZoneInfo
 
-from subscriptions.rules.periods import Period, period_for
-from subscriptions.rules.schedule import Schedule
+from subscriptions.rules.schedule import Period, Schedule, period_for
 
 _NUMBERED = re.compile(r"#([0-9]+)(?:\+|\Z)")
 LOOK_AHEAD = 100

@@ -1,9 +1,15 @@
-"""Cron lines fire on the wall clock, then become instants."""
+"""Cron lines fire on the wall clock, then become instants.
 
-from collections.abc import Iterator, Mapping
+Simple cron lines. Several weekdays are stored as `0 7 * * 1,4`, which older releases can read.
+
+Each period ends where the next starts.
+"""
+
+from calendar import monthrange
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from itertools import chain, islice
 from zoneinfo import ZoneInfo
 
@@ -22,6 +28,15 @@ ARRANGEMENTS: Mapping[str, frozenset[str]] = {
 MAX_LENGTH = 200
 CRON_FIELDS = "minute hour day month weekday, such as 0 7 * * 1,4"
 _ANY_TIME = datetime(2000, 1, 1)  # noqa: DTZ001 - a wall-clock time
+EVERY_DAY = frozenset(range(7))
+MONDAY_TO_FRIDAY = (0, 1, 2, 3, 4)
+MOST_TIMES = 4
+MOST_DAYS = 6
+# As in Schedule: any month's last day.
+LAST_DAY = 31
+_IN_EVERY_MONTH = 28
+# A clock set back by a whole day needs four.
+_LOOK_AHEAD = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,3 +126,131 @@ def explained(line: str) -> str:
         return CronSim(line, _ANY_TIME).explain()
     except CronSimError:
         return ""
+
+
+@dataclass(frozen=True, slots=True)
+class CronPlan:
+    """Times on weekdays (0 = Monday) or days of the month, or every day."""
+
+    times: tuple[time, ...]
+    weekdays: tuple[int, ...] = ()
+    days_of_month: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class WeekPlan:
+    weekdays: tuple[int, ...]
+    at: time
+
+
+def cron_plan(line: str) -> CronPlan | None:
+    """Return None for a wrong line or a complex one."""
+    try:
+        cron = CronSim(line, _ANY_TIME)
+    except CronSimError:
+        return None
+    times = tuple(time(hour, minute) for hour in sorted(cron.hours) for minute in sorted(cron.minutes))
+    weekdays, days = _weekdays(cron), _days_of_month(cron)
+    if len(cron.months) != 12 or len(times) > MOST_TIMES or weekdays is None or days is None:
+        return None
+    if not cron.day_and and not (weekdays and days):
+        # If neither field begins with a star, either may match.
+        return CronPlan(times)
+    return None if weekdays and days else CronPlan(times, weekdays, days)
+
+
+def week_plan(schedule: Schedule) -> WeekPlan | None:
+    if schedule.arrangement == "weekly":
+        return WeekPlan((schedule.weekday,), schedule.at)
+    plan = cron_plan(schedule.cron) if schedule.arrangement == "cron" else None
+    if plan is None or not plan.weekdays or len(plan.times) != 1:
+        return None
+    return WeekPlan(plan.weekdays, plan.times[0])
+
+
+def on_weekdays(weekdays: Collection[int], at: time) -> Schedule:
+    """Raises ValueError with a sentence."""
+    days = sorted(set(weekdays))
+    if not days or not EVERY_DAY.issuperset(days):
+        raise ValueError("Choose at least one weekday, from 0 for Monday to 6 for Sunday.")
+    if len(days) == 1:
+        return Schedule("weekly", at, days[0])
+    if len(days) == 7:
+        return Schedule("daily", at)
+    # Cron counts from Sunday.
+    numbers = ",".join(str(number) for number in sorted((day + 1) % 7 for day in days))
+    return Schedule("cron", cron=f"{at.minute} {at.hour} * * {numbers}")
+
+
+def _weekdays(cron: CronSim) -> tuple[int, ...] | None:
+    """Return () for every day, and None for days such as the first Friday of a month."""
+    days = {(day - 1) % 7 for day in cron.weekdays if isinstance(day, int)}
+    if any(isinstance(day, tuple) for day in cron.weekdays):
+        return None
+    return () if days == EVERY_DAY else tuple(sorted(days))
+
+
+def _days_of_month(cron: CronSim) -> tuple[int, ...] | None:
+    """Return () for every day, and None for too many or days that some months lack."""
+    numbers = sorted(day for day in cron.days if day != CronSim.LAST)
+    if len(numbers) == LAST_DAY:
+        return ()
+    days = (*numbers, *((LAST_DAY,) if CronSim.LAST in cron.days else ()))
+    is_plain = len(days) <= MOST_DAYS and all(1 <= day <= _IN_EVERY_MONTH for day in numbers)
+    return days if is_plain else None
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """[start, end) in UTC."""
+
+    start: datetime
+    end: datetime
+
+    def __contains__(self, moment: datetime) -> bool:
+        return self.start <= moment < self.end
+
+
+def period_for(moment: datetime, schedule: Schedule, zone: ZoneInfo) -> Period:
+    """Raises ValueError without periods, or without a firing on either side."""
+    shown, at = wall(moment, zone), schedule.at
+    # Today's cut may be still to come.
+    day = shown.date() - timedelta(days=1)
+    # Wall-clock cuts, the first not after the moment.
+    match schedule.arrangement:
+        case "cron":
+            cuts = firings(schedule.cron, shown)
+        case "daily":
+            cuts = (datetime.combine(day + timedelta(days=k), at) for k in range(_LOOK_AHEAD))
+        case "weekly":
+            first = day - timedelta(days=(day.weekday() - schedule.weekday) % 7)
+            cuts = (datetime.combine(first + timedelta(weeks=k), at) for k in range(_LOOK_AHEAD))
+        case "monthly":
+            days = (in_month(day, k, schedule.day_of_month) for k in range(-1, _LOOK_AHEAD - 1))
+            cuts = (datetime.combine(each, at) for each in days)
+        case _:
+            raise ValueError(f"The arrangement {schedule.arrangement} has no periods.")
+    start: datetime | None = None
+    for reading in cuts:
+        cut = first_instant(reading, zone)
+        if cut <= moment:
+            start = cut
+        elif start is not None:
+            return Period(start, cut)
+    raise ValueError(f"There is no period around {moment.isoformat()} in {schedule}.")
+
+
+def next_ends(schedule: Schedule, zone: ZoneInfo, after: datetime, count: int = 5) -> list[datetime]:
+    """Return ends in UTC, if there are periods."""
+    ends: list[datetime] = []
+    for _ in range(count if schedule.has_periods else 0):
+        after = period_for(after, schedule, zone).end
+        ends.append(after)
+    return ends
+
+
+def in_month(day: date, months: int, day_of_month: int) -> date:
+    """Return that day `months` after `day`, or the month's last day."""
+    years, month = divmod(day.month - 1 + months, 12)
+    year = day.year + years
+    return date(year, month + 1, min(day_of_month, monthrange(year, month + 1)[1]))

@@ -1,10 +1,54 @@
-"""Mails after a sign-up. The page says the same in all cases."""
+"""Mails after a sign-up. The page says the same in all cases.
 
+Proofs in links of feedletter 0.2.5, whose letters are still in mailboxes.
+
+Proof of work for browsers, which takes about a second.
+
+SHA-256 of challenge, part and number must begin with BITS zero bits. Eight easy parts vary less in time than
+one hard part.
+"""
+
+import hashlib
+import hmac
+import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
-from enum import Enum
+from enum import Enum, StrEnum
+from hashlib import sha256
+from itertools import count
 
+PROVIDERS: Mapping[str, tuple[str, ...]] = {
+    "gmail": ("com",),
+    "googlemail": ("com",),
+    "outlook": ("com", "de", "fr", "es"),
+    "hotmail": ("com", "de", "fr", "es", "it", "co.uk"),
+    "yahoo": ("com", "de", "fr", "es", "it", "co.uk", "com.br"),
+    "icloud": ("com",),
+    "proton": ("me",),
+    "protonmail": ("com",),
+    "fastmail": ("com",),
+    "posteo": ("de",),
+    "mailbox": ("org",),
+    "t-online": ("de",),
+    "orange": ("fr",),
+    "wanadoo": ("fr",),
+    "laposte": ("net",),
+    "libero": ("it",),
+}
+# Real domains that look like typos.
+REAL = frozenset(("mail", "email", "ymail", "hmail", "qmail", "fmail", "zmail", "vmail", "tmail"))
+SLIPS_OF_COM = frozenset(
+    ("con", "cmo", "ocm", "comm", "coom", "ccom", "cim", "vom", "xom", "cpm", "cm", "om", "co")
+)
+_DOMAIN = re.compile(r"([a-z0-9-]+)\.([a-z.]+)")
+PARTS = 8
+BITS = 12
+LONGEST_NUMBER = 12
+# Upstream's ids are signed 64-bit integers.
+LARGEST_ID = 2**63 - 1
+# Here the numbers of a further database have its place as their upper bits, so that no two collide.
+NUMBERS_EACH = 2**48
 AT_MOST_EVERY = timedelta(minutes=5)
 A_DAY = timedelta(days=1)
 AT_MOST_A_DAY = 5
@@ -80,3 +124,77 @@ def tidy_name(name: str) -> str:
 
 def webmail_of(address: str) -> dict[str, str] | None:
     return _BY_DOMAIN.get(address.rpartition("@")[2].strip(" >").lower())
+
+
+class Suffix(StrEnum):
+    CONFIRM = "ConfirmSuffix"
+    REMOVE = "RemoveSuffix"
+
+
+def invitation(subscription_id: int, *, salt: str, suffix: Suffix) -> str:
+    """Return SHA3-256 over id (8 octets, big-endian), salt and suffix, in hex."""
+    octets = subscription_id.to_bytes(8, "big", signed=True)
+    return hashlib.sha3_256(octets + salt.encode() + suffix.encode()).hexdigest()
+
+
+def number_here(number: int, place: int) -> int:
+    """Return the number as stored, 0 if it cannot be. `place` is the database's, 0 for the first."""
+    if place and not 0 < number < NUMBERS_EACH:
+        return 0
+    return number + place * NUMBERS_EACH
+
+
+def numbers_of(place: int) -> tuple[int, int]:
+    """Return the first and the last number here of a database."""
+    return place * NUMBERS_EACH, (place + 1) * NUMBERS_EACH - 1
+
+
+def is_invited(subscription_id: int, given: str, *, salt: str, suffix: Suffix) -> bool:
+    """Check it in constant time. False without a salt."""
+    if not salt or not given.isascii():
+        return False
+    return hmac.compare_digest(invitation(subscription_id, salt=salt, suffix=suffix), given.lower())
+
+
+def is_solution(challenge: str, numbers: str) -> bool:
+    parts = numbers.split(",", PARTS)
+    return len(parts) == PARTS and all(_fits(challenge, part, number) for part, number in enumerate(parts))
+
+
+def _fits(challenge: str, part: int, number: str) -> bool:
+    if not (number.isascii() and number.isdecimal()) or len(number) > LONGEST_NUMBER:
+        return False
+    digest = sha256(f"{challenge}:{part}:{number}".encode()).digest()
+    return int.from_bytes(digest[:4]) >> (32 - BITS) == 0
+
+
+def solve(challenge: str) -> str:
+    numbers = (next(n for n in map(str, count()) if _fits(challenge, part, n)) for part in range(PARTS))
+    return ",".join(numbers)
+
+
+def meant(address: str) -> str:
+    name, at, domain = address.strip().rpartition("@")
+    match = _DOMAIN.fullmatch(domain.lower().rstrip("."))
+    if not at or not name or match is None or match[1] in REAL:
+        return ""
+    provider, rest = match[1], match[2]
+    tidy = "com" if rest in SLIPS_OF_COM else rest
+    if provider in PROVIDERS:
+        is_slip = tidy != rest and "com" in PROVIDERS[provider]
+        return f"{name}@{provider}.com" if is_slip else ""
+    near = [each for each, rests in PROVIDERS.items() if tidy in rests and is_one_slip(provider, each)]
+    return f"{name}@{near[0]}.{tidy}" if len(near) == 1 else ""
+
+
+def is_one_slip(typed: str, word: str) -> bool:
+    """Return whether one letter is missing, extra or wrong, or two are swapped."""
+    if typed == word or abs(len(typed) - len(word)) > 1:
+        return False
+    start = next(
+        (at for at, (one, other) in enumerate(zip(typed, word, strict=False)) if one != other),
+        min(len(typed), len(word)),
+    )
+    left, right = typed[start:], word[start:]
+    swapped = left[1::-1] + left[2:] if len(left) > 1 else left
+    return left[1:] == right[1:] or left[1:] == right or left == right[1:] or swapped == right

@@ -3,16 +3,20 @@
 A bound divides the collections of the rarer newsletter between the old and the new subscription. The other
 newsletter's issues follow their posts. An issue with posts of both goes to both: a duplicate is better than a
 loss.
+
+Pauses end at the start of a day, in the newsletter's zone.
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import date, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
-from subscriptions.rules.periods import next_ends, period_for
-from subscriptions.rules.schedule import Schedule
+from common.refused import Refused
+from subscriptions.rules.schedule import Schedule, first_instant, in_month, next_ends, period_for, wall
 
+WEEK, FORTNIGHT, MONTH = "week", "fortnight", "month"
+LENGTHS = (WEEK, FORTNIGHT, MONTH)
 _PERIODS = 4
 MINUTE = timedelta(minutes=1)
 
@@ -99,3 +103,34 @@ def goes_to_old(posts: Iterable[bool]) -> bool:
 def goes_to_new(posts: Iterable[bool]) -> bool:
     """`posts`: whether each is the old subscription's."""
     return not all(posts)
+
+
+class BadDate(Refused):
+    """Day on which no pause can end."""
+
+
+def day_after(length: str, *, now: datetime, zone: ZoneInfo) -> date:
+    """Raises BadDate for an unknown length."""
+    today = wall(now, zone).date()
+    match length:
+        case "week":
+            return today + timedelta(weeks=1)
+        case "fortnight":
+            return today + timedelta(weeks=2)
+        case "month":
+            return in_month(today, 1, today.day)
+    raise BadDate(length)
+
+
+def bounds(*, now: datetime, zone: ZoneInfo) -> tuple[date, date]:
+    """Return tomorrow, and the day in a year."""
+    today = wall(now, zone).date()
+    return today + timedelta(days=1), in_month(today, 12, today.day)
+
+
+def pause_end(day: date, *, now: datetime, zone: ZoneInfo) -> datetime:
+    """Raises BadDate outside the bounds."""
+    first, last = bounds(now=now, zone=zone)
+    if not first <= day <= last:
+        raise BadDate(day.isoformat())
+    return first_instant(datetime.combine(day, time(0)), zone)

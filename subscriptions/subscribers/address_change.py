@@ -18,7 +18,7 @@ from common.ports.events import Event, EventKind, emit
 from common.rates import DAY, Limit, check_rows, count_rows, count_rows_within
 from common.refused import Refused
 from common.signing import TokenError
-from subscriptions.branding.site import site_facts
+from subscriptions.branding.brands import site_facts
 from subscriptions.models import (
     AddressChange,
     Consent,
@@ -32,10 +32,10 @@ from subscriptions.models import (
 )
 from subscriptions.rules.origin import How, Origin
 from subscriptions.rules.sign_up import LONGEST_LANGUAGE
+from subscriptions.subscribers.antispam import sign_up_uses
 from subscriptions.subscribers.consent import consent, record_consents
-from subscriptions.subscribers.expire import drop_unused
+from subscriptions.subscribers.leave import drop_unused
 from subscriptions.subscribers.notices import tell_changed
-from subscriptions.subscribers.rate_limits import sign_up_uses
 from subscriptions.subscribers.sign_in import SIGN_IN_CHANNEL
 from subscriptions.subscribers.sign_up import mark_confirmed
 from subscriptions.subscribers.tags import give

@@ -15,11 +15,10 @@ from common.ports.events import Event, EventKind, emit
 from subscriptions.models import Consent, Destination, Subscribable, Subscription, Suppression
 from subscriptions.models.subscription import random_token
 from subscriptions.rules.origin import How, Origin
-from subscriptions.rules.pauses import pause_end
 from subscriptions.rules.sign_up import noted, tidy_name
+from subscriptions.rules.switches import pause_end
 from subscriptions.subscribers.consent import consent, record_consents
-from subscriptions.subscribers.leave import leave
-from subscriptions.subscribers.lineage import lineage_of, predecessors
+from subscriptions.subscribers.leave import leave, lineage_of, predecessors
 from subscriptions.subscribers.notices import ask_to_confirm, renew_nonce, tell_changed
 from subscriptions.subscribers.sign_up import SignUpRequest, answer_all, mark_confirmed
 from subscriptions.subscribers.tags import replace_tags

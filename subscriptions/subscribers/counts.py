@@ -1,18 +1,29 @@
-"""Subscribers, counted on demand or kept for very large newsletters."""
+"""Subscribers, counted on demand or kept for very large newsletters.
 
+Index of parts of names, on PostgreSQL.
+"""
+
+import logging
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from datetime import UTC, date, datetime, tzinfo
 from typing import Any
 
-from django.db import connections
+from django.db import DatabaseError, connections, transaction
 from django.db.models import CharField, Count, F, QuerySet
 from django.db.models.functions import Substr, TruncDate
 
-from common.ports.figures import LARGE, kept_figures
+from common.ports.registries import LARGE, kept_figures
 from subscriptions.models import Subscribable, Subscription
 from subscriptions.subscribers.leave import reasons_for_leaving
 
+log = logging.getLogger(__name__)
+TABLE = Subscription._meta.db_table
+# As Django compares with `icontains`.
+INDEX = (
+    f"CREATE INDEX IF NOT EXISTS subscription_name ON {TABLE} "
+    "USING gin (UPPER(display_name::text) gin_trgm_ops)"
+)
 COUNTED_MOMENTS: Mapping[str, str] = {"new": "added_at", "confirmed": "confirmed_at", "left": "left_at"}
 KIND = "readers"
 LANGUAGES, EVERYBODY = "languages", 0
@@ -104,3 +115,17 @@ def _count(newsletter: Subscribable) -> dict[str, object]:
         "by_status": dict(rows.values_list("status").annotate(n=Count("*"))),
         "why_left": reasons_for_leaving(newsletter),
     }
+
+
+def ensure_index(using: str, **_: Any) -> None:
+    """Receives post_migrate. Some providers refuse the extension; then a search reads all rows."""
+    database = connections[using]
+    if database.vendor != "postgresql":
+        return
+    try:
+        with transaction.atomic(using), database.cursor() as cursor:
+            if TABLE in database.introspection.table_names(cursor):
+                cursor.execute("CREATE EXTENSION IF NOT EXISTS pg_trgm")
+                cursor.execute(INDEX)
+    except DatabaseError as error:
+        log.info("searches of subscribers' names have no index: %s", error)

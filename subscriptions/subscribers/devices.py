@@ -17,9 +17,9 @@ from common.rates import check_rows, count_rows
 from common.secrets import opened
 from subscriptions.models import Consent, Destination, Subscribable, Subscription, Suppression
 from subscriptions.rules.origin import Origin
+from subscriptions.subscribers.antispam import sign_up_uses
 from subscriptions.subscribers.consent import consent, record_consents
 from subscriptions.subscribers.leave import is_received, leave
-from subscriptions.subscribers.rate_limits import sign_up_uses
 from subscriptions.subscribers.sign_up import SignUpClosed, is_open, mark_confirmed
 
 WEBPUSH = "webpush"

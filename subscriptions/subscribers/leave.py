@@ -1,14 +1,34 @@
+"""A subscription and those it was switched to. Leaving and pausing affect all."""
+
+from collections.abc import Collection
 from datetime import datetime, timedelta
 
+from django.conf import settings
 from django.db import transaction
-from django.db.models import Count, Q, QuerySet
+from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet
+from django.db.models.functions import Coalesce
 
 from common.ports.events import Event, EventKind, emit
+from common.ports.registries import needed_destinations
 from subscriptions import links
-from subscriptions.models import Destination, FrequencyChange, Notice, Subscribable, Subscription, Suppression
-from subscriptions.subscribers.lineage import lineage_of
+from subscriptions.models import (
+    AddressChange,
+    Consent,
+    Destination,
+    FrequencyChange,
+    Notice,
+    SignUpCode,
+    Subscribable,
+    Subscription,
+    Suppression,
+)
 from subscriptions.subscribers.sign_up import is_open
 
+# Meanwhile an old link leads to a fresh one.
+KEPT_AFTER_EXPIRY = timedelta(days=7)
+EXPIRED_AT_ONCE = 500
+CODES_FOR = timedelta(hours=1)
+MOST_SWITCHES = 20
 UNDO_FOR = timedelta(hours=24)
 CONFIRMED, LEFT = Subscription.Status.CONFIRMED, Subscription.Status.UNSUBSCRIBED
 _LEFT = Q(status=LEFT)
@@ -130,3 +150,86 @@ def is_received(subscription: Subscription) -> bool:
 def leave_all(*, destination: Destination, now: datetime) -> None:
     for subscription in list(not_left(destination)):
         leave(subscription=subscription, now=now, by_reader=True)
+
+
+def lineage_of(subscription: Subscription) -> set[int]:
+    """Return keys of it and its successors, and of both sides of a pending switch.
+
+    Excludes subscriptions that existed before a switch.
+    """
+    keys = {subscription.pk}
+    switches = FrequencyChange.objects.filter(was_there=False).order_by()
+    for _ in range(MOST_SWITCHES):
+        under_way = switches.filter(Q(old__in=keys) | Q(new__in=keys), settled_at=None)
+        pairs = under_way.values_list("old", "new").union(switches_that_ended(keys).values_list("old", "new"))
+        further = keys | {key for pair in pairs for key in pair}
+        if further == keys:
+            break
+        keys = further
+    return keys
+
+
+def switches_that_ended(keys: set[int]) -> "QuerySet[FrequencyChange]":
+    """Return switches that ended these, unless they were restored."""
+    ended = Coalesce("old__ended_at", "old__left_at")
+    gone = FrequencyChange.objects.annotate(ended=ended).filter(old__in=keys, settled_at=F("ended"))
+    return gone.filter(Q(old__status="unsubscribed") | Q(old__ended_at__isnull=False)).order_by()
+
+
+def successor(subscription: Subscription) -> Subscription | None:
+    if subscription.status == "confirmed" and subscription.ended_at is None:
+        return None
+    rows = (
+        Subscription.objects.confirmed().filter(pk__in=lineage_of(subscription)).exclude(pk=subscription.pk)
+    )
+    return rows.select_related("subscribable", "destination").order_by("pk").last()
+
+
+def predecessors(subscription: Subscription) -> set[int]:
+    """Return keys of earlier subscriptions, to which links in older letters belong."""
+    keys = {subscription.pk}
+    for _ in range(MOST_SWITCHES):
+        olds = set(
+            FrequencyChange.objects.filter(new__in=keys, was_there=False).values_list("old", flat=True)
+        )
+        if olds <= keys:
+            break
+        keys |= olds
+    return keys - {subscription.pk}
+
+
+def expire_sign_ups(*, now: datetime) -> int:
+    """Delete unconfirmed sign-ups and their unreferenced addresses.
+
+    People who left before are unsubscribed again. Imported rows stay, as nobody was asked.
+    """
+    SignUpCode.objects.filter(expires_at__lt=now - CODES_FOR).delete()
+    before = now - timedelta(hours=settings.CONFIRM_HOURS) - KEPT_AFTER_EXPIRY
+    asked_since = Consent.objects.filter(subscription=OuterRef("pk"), at__gte=before)
+    waiting = Subscription.objects.filter(status=Subscription.Status.UNCONFIRMED).exclude(confirm_nonce="")
+    expired = waiting.filter(~Exists(asked_since), added_at__lt=before).order_by("pk")
+    total = 0
+    while True:
+        with transaction.atomic():
+            rows = list(
+                expired.select_for_update(skip_locked=True, of=("self",), no_key=False)[:EXPIRED_AT_ONCE]
+            )
+            if not rows:
+                return total
+            left = [row.pk for row in rows if row.left_at is not None]
+            gone = [row for row in rows if row.left_at is None]
+            Subscription.objects.filter(pk__in=left).update(
+                status=Subscription.Status.UNSUBSCRIBED, confirm_nonce="", asked_name=""
+            )
+            Subscription.objects.filter(pk__in=[row.pk for row in gone]).delete()
+            drop_unused({row.destination_id for row in gone})
+        total += len(rows)
+
+
+def drop_unused(addresses: Collection[int]) -> None:
+    # A disabled address records that mail does not arrive.
+    unused = Destination.objects.filter(pk__in=addresses, subscriptions=None, disabled_at=None)
+    waiting = AddressChange.objects.filter(Q(old=OuterRef("pk")) | Q(new=OuterRef("pk")))
+    candidates = list(unused.filter(~Exists(waiting)).values_list("pk", flat=True))
+    kept = {key for needs in needed_destinations for key in needs(candidates)}
+    Destination.objects.filter(pk__in=set(candidates) - kept).delete()

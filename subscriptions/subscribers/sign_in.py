@@ -11,10 +11,10 @@ from django.utils.translation import gettext, ngettext
 from common.ports import channels
 from common.rates import DAY, Limit, check_rows, count_rows, count_rows_within
 from common.signing import TokenError
-from subscriptions.branding.site import site_facts
+from subscriptions.branding.brands import site_facts
 from subscriptions.models import Destination, Notice, SignIn, SignInRequest, Suppression
 from subscriptions.rules.sign_up import A_DAY, AT_MOST_A_DAY, AT_MOST_EVERY, LONGEST_LANGUAGE
-from subscriptions.subscribers.rate_limits import limits_of, sign_up_uses
+from subscriptions.subscribers.antispam import limits_of, sign_up_uses
 
 MINUTES = 30
 GOOD_FOR = timedelta(minutes=MINUTES)

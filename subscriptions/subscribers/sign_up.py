@@ -20,17 +20,21 @@ from common.refused import Refused
 from common.secrets import opened
 from subscriptions import links
 from subscriptions.models import Consent, Destination, Subscribable, Subscription, Suppression, UpstreamSalt
-from subscriptions.rules.invitations import LARGEST_ID, Suffix, is_invited, number_here
 from subscriptions.rules.origin import How, Origin
 from subscriptions.rules.sign_up import (
+    LARGEST_ID,
     LONGEST_LANGUAGE,
     MOST_CHOSEN_AT_ONCE,
     SignUpReply,
+    Suffix,
     answer,
+    is_invited,
     noted,
+    number_here,
     remembered,
     tidy_name,
 )
+from subscriptions.subscribers.antispam import PROXY, note_proxy, note_refusal, phone_uses, sign_up_uses
 from subscriptions.subscribers.consent import confirming, consent, record_consents
 from subscriptions.subscribers.notices import (
     ask_to_confirm,
@@ -40,7 +44,6 @@ from subscriptions.subscribers.notices import (
     subscriptions_of_code,
     welcome,
 )
-from subscriptions.subscribers.rate_limits import PROXY, note_proxy, note_refusal, phone_uses, sign_up_uses
 
 KNOWN = f"""
     SELECT EXISTS (SELECT 1 FROM {Suppression._meta.db_table} WHERE kind = %s AND core = %s), id, disabled_at

@@ -45,8 +45,7 @@ from subscriptions.rules.origin import How, Origin
 from subscriptions.subscribers import address_change as changing
 from subscriptions.subscribers import sign_in as signing_in
 from subscriptions.subscribers.admin_changes import is_paused
-from subscriptions.subscribers.leave import is_received, leave_all, not_left
-from subscriptions.subscribers.lineage import switches_that_ended
+from subscriptions.subscribers.leave import is_received, leave_all, not_left, switches_that_ended
 from subscriptions.subscribers.sign_in import spoken_by
 from subscriptions.subscribers.sign_up import SignUpClosed, is_open, take_newsletter
 from subscriptions.views.pages import (

@@ -27,7 +27,7 @@ from common.clock import utcnow
 from common.languages import spoken_variety
 from common.secrets import decrypt, encrypt
 from common.signing import TokenError
-from subscriptions.branding.site import site_facts
+from subscriptions.branding.brands import site_facts
 from subscriptions.rules.colours import stylesheet
 
 # Browsers may show old colours for this time.

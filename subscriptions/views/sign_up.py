@@ -29,17 +29,14 @@ from common.clock import utcnow
 from common.languages import asked_for
 from common.ports import channels
 from common.rates import OverLimit
-from common.signing import TokenError, link_token
-from common.token_paths import without_tail
+from common.signing import TokenError, link_token, without_tail
 from subscriptions import links
 from subscriptions.forms.sign_up import CodeForm, PhoneForm, SignUpForm
 from subscriptions.models import Subscribable, Subscription
 from subscriptions.rules.embed_hosts import Address, allowed, sites, sources
-from subscriptions.rules.invitations import Suffix
 from subscriptions.rules.origin import How, Origin
-from subscriptions.rules.sign_up import MOST_CHOSEN_AT_ONCE, webmail_of
-from subscriptions.rules.typos import meant
-from subscriptions.rules.upstream_fields import UpstreamSignUp, WrongFields, read_sign_up
+from subscriptions.rules.sign_up import MOST_CHOSEN_AT_ONCE, Suffix, meant, webmail_of
+from subscriptions.rules.validation import UpstreamSignUp, WrongFields, read_sign_up
 from subscriptions.subscribers import notices
 from subscriptions.subscribers.antispam import new_sum
 from subscriptions.subscribers.sign_up import (

@@ -27,8 +27,7 @@ from subscriptions.subscribers.frequency import (
     switch_beginning,
     switch_ending,
 )
-from subscriptions.subscribers.leave import can_return, leave, may_say_why, say_why, undo_leaving
-from subscriptions.subscribers.lineage import successor
+from subscriptions.subscribers.leave import can_return, leave, may_say_why, say_why, successor, undo_leaving
 from subscriptions.subscribers.sign_up import is_open
 from subscriptions.views.pages import TokenPage
 

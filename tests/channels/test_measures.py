@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from channels.http.measures import Measure, graphemes, octets, sms_parts, utf16_units, within
+from channels.http.links import Measure, graphemes, octets, sms_parts, utf16_units, within
 
 FAMILY = "👩‍👩‍👧"
 

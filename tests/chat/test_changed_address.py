@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from chat.guilds.limits import HOURLY, NEW_ADDRESS
+from chat.guilds.servers import HOURLY, NEW_ADDRESS
 from chat.interactions.work import answer_due
 from chat.models import BotFeed, BotSettings, GuildFeed
 from feeds.models import Feed

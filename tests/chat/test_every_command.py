@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from chat.alerts.post import post_alerts
-from chat.alerts.troubles import note_troubles
+from chat.alerts.post import note_troubles, post_alerts
 from chat.commands.definitions import commands
 from chat.commands.registry import COMMANDS
 from chat.interactions.work import answer_due

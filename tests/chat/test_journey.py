@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from chat.alerts.post import post_alerts
-from chat.alerts.troubles import note_troubles
+from chat.alerts.post import note_troubles, post_alerts
 from chat.guilds.feeds import post_first
 from chat.interactions.work import answer_due
 from chat.models import BotFeed, Guild, GuildFeed, Interaction

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from channels import channel
-from chat.guilds.account import ensure_account
+from chat.guilds.servers import ensure_account
 from delivery.accounts.accounts import facts_of
 from delivery.bridges.messages import recipient_at
 from delivery.engine.claim import reap_expired

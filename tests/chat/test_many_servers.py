@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from chat.guilds.account import ensure_account
+from chat.guilds.servers import ensure_account
 from chat.guilds.shared import TIMING
 from chat.models import BotFeed, Guild, GuildFeed
 from common.clock import utcnow

@@ -4,8 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from chat.alerts.post import post_alerts
-from chat.alerts.troubles import note_troubles
+from chat.alerts.post import note_troubles, post_alerts
 from chat.interactions.work import answer_due
 from chat.models import Guild, ServerAlert
 from delivery.models import Delivery, Lane

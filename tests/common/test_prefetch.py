@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from common.prefetch import prefetch
+from common.db.bulk import prefetch
 
 
 def test_all_come_in_order() -> None:

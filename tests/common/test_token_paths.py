@@ -8,7 +8,7 @@ from django.urls import Resolver404, resolve, reverse
 from hypothesis import given
 from hypothesis import strategies as st
 
-from common.token_paths import without_tail
+from common.signing import without_tail
 from subscriptions.links import manage_url, unsubscribe_url
 from subscriptions.models import Subscription
 from tests.factories import SubscriptionFactory

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from channels.http.measures import graphemes, within
+from channels.http.links import graphemes, within
 from common.truncation import DoesNotFit, FittingPart, cut_at_word, cut_to, fit_parts, plain_line
 
 FAMILY = "👩‍👩‍👧"

@@ -7,13 +7,11 @@ from django.core.management.base import CommandParser
 from django.core.validators import MaxValueValidator
 from rest_framework import serializers
 
-from feeds.api.bodies import AddFeed, ChangeFeed
-from feeds.api.serializers import FeedSerializer
+from feeds.api.views import AddFeed, ChangeFeed, FeedSerializer
 from feeds.management.options import add_settings
 from feeds.models import Feed
 from feeds.models.feed import SETTINGS
-from subscriptions.api.bodies import ChangeSubscribable, DefineSubscribable
-from subscriptions.api.serializers import SubscribableSerializer
+from subscriptions.api.bodies import ChangeSubscribable, DefineSubscribable, SubscribableSerializer
 from subscriptions.management.options import OPTION_FIELDS, OPTION_HELP, add_fields
 from subscriptions.models import Subscribable
 from subscriptions.newsletters.define import NEWSLETTER_FIELDS

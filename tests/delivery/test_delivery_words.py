@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from common.admin.draw import inline
+from common.admin.html import inline
 from delivery.admin.delivery import waits_for
 from delivery.models import LaneDomain
 from tests.factories import NOW, DeliveryFactory

@@ -9,7 +9,7 @@ from django.test import Client
 
 from common.clock import utcnow
 from delivery.models import Issue, IssueCard
-from delivery.rules.search_words import searchable
+from delivery.rules.posts import searchable
 from tests.api import Api
 from tests.delivery.ledger import queued, states
 from tests.factories import NOW, IssueFactory, SubscriptionFactory, SuppressionFactory, an_issue

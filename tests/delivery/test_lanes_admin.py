@@ -10,7 +10,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from delivery.accounts.accounts import add_account
-from delivery.lanes.shares import take_share
+from delivery.lanes.limits import take_share
 from delivery.models import Account, Delivery, Lane, LaneDomain, LaneUse
 from delivery.rules.limits import minute_of
 from tests.delivery.ledger import a_lane, queued

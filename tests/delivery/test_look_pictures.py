@@ -14,7 +14,7 @@ from common.pictures.picture import CleanPicture
 from delivery.customisation import set_theme, theme_facts, theme_of
 from delivery.letters.pages import newsletter_mail
 from delivery.models import Theme
-from subscriptions.branding.site import alter_site, site_facts
+from subscriptions.branding.brands import alter_site, site_facts
 from subscriptions.models import Picture, Subscribable
 from tests.console import json_of, refused
 from tests.factories import SubscribableFactory

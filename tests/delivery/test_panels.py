@@ -2,7 +2,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from common.admin.draw import block
+from common.admin.html import block
 from delivery.panels import item_issues
 from tests.factories import DeliveryFactory, IssueFactory, IssueItemFactory, ItemFactory, an_issue
 

@@ -9,10 +9,9 @@ from unittest import mock
 from delivery.rendering import engine
 from delivery.rendering.facts import IssueFacts
 from delivery.rendering.issue import render_issue
-from delivery.rendering.library import register
+from delivery.rendering.library import register, usual
 from delivery.rendering.mail import MAILS_BY_TEMPLATE, render_mail
 from delivery.rendering.page_posts import Link, PageFacts, render_page, shown_posts
-from delivery.rendering.sample_data import usual
 
 NOW = datetime(2026, 3, 2, 7, tzinfo=UTC)
 NOTE = "This page is written by `make reference`."

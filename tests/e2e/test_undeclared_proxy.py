@@ -15,7 +15,7 @@ from django.test import Client
 from common.rates import CROWD_TIMES
 from delivery.letters.notices import take_notices
 from delivery.models import Delivery
-from feedletter_site.monitoring.health import UNDECLARED
+from feedletter_site.monitoring.stages import UNDECLARED
 from subscriptions.subscribers import antispam
 from tests.factories import NOW, SubscribableFactory
 from tests.site.test_examples import HOST, in_front_of

@@ -5,8 +5,7 @@ from itertools import count
 
 from reader.entries.place import NewTimelineEntry, insert_timeline_entries
 from reader.models import Channel, Entry, TimelineEntry
-from reader.rules.authors import author_key
-from reader.rules.jf2 import searched_text
+from reader.rules.jf2 import author_key, searched_text
 from tests.factories import NOW
 
 _numbers = count()

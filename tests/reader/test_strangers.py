@@ -14,7 +14,7 @@ from django.core.exceptions import ValidationError
 from django.db.models import Model
 from django.test import Client
 
-from common.token_paths import WITH_TAIL
+from common.signing import WITH_TAIL
 from reader.channels.filters import mute
 from reader.channels.follows import follow_feed
 from reader.microsub.actions import ASKED, POSTED

@@ -10,7 +10,7 @@ from django.urls import reverse
 
 from delivery.customisation import set_theme, theme_of
 from delivery.models import Theme
-from subscriptions.branding.site import alter_site
+from subscriptions.branding.brands import alter_site
 from subscriptions.models import Subscribable
 from tests.factories import BridgeFactory, SubscribableFactory
 from tests.pictures import drawn, octets_of

@@ -9,7 +9,7 @@ import pytest
 import redis
 from kombu import Connection
 
-from feedletter_site.broker_url import parse_broker_url
+from feedletter_site.env import parse_broker_url
 from tests.common.certificates import self_signed, server_context
 from tests.servers.feed_server import FeedServer
 from tests.services import free_port, program, running, wait_until

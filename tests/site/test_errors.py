@@ -7,7 +7,7 @@ from django.db import InterfaceError, OperationalError
 from django.test import Client
 
 from feedletter_site.logs import OutageInOneLine
-from feedletter_site.monitoring import health
+from feedletter_site.monitoring import stages
 
 
 @pytest.fixture
@@ -22,7 +22,7 @@ def test_without_the_database_a_page_is_503_and_one_line(
     def away() -> str:
         raise error
 
-    monkeypatch.setattr(health, "what_is_missing", away)
+    monkeypatch.setattr(stages, "what_is_missing", away)
     with caplog.at_level(logging.WARNING, "django.request"):
         answer = client.get("/readyz")
     assert (answer.status_code, answer["Retry-After"]) == (503, "5")
@@ -38,7 +38,7 @@ def test_what_does_not_end_by_itself_is_500_and_told_in_full(
     def wrong() -> str:
         raise error
 
-    monkeypatch.setattr(health, "what_is_missing", wrong)
+    monkeypatch.setattr(stages, "what_is_missing", wrong)
     with caplog.at_level(logging.WARNING, "django.request"):
         answer = client.get("/readyz")
     assert answer.status_code == 500

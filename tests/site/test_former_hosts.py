@@ -18,7 +18,7 @@ from delivery.models import MailboxMessage
 from feedletter_site import env
 from subscriptions import links
 from subscriptions.models import Subscription
-from subscriptions.rules.invitations import Suffix, invitation
+from subscriptions.rules.sign_up import Suffix, invitation
 from tests.delivery.collecting import a_newsletter, collect
 from tests.factories import UnconfirmedFactory
 

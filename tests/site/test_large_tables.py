@@ -14,7 +14,7 @@ from django.test.utils import CaptureQueriesContext
 from bench.ledger import MOST_KB, Size, copies, fill, pages, ticks
 from common.admin.lists import BoundedPaginator
 from common.clock import utcnow
-from common.db import tallies
+from common.db import bulk
 from delivery.models import Delivery
 from feeds.models import Feed, Item
 from reader.models import FeedIcon
@@ -33,7 +33,7 @@ def large(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
     if connection.vendor != "postgresql":
         pytest.skip("PostgreSQL's plans")
     monkeypatch.setattr("bench.audience.vacuum", analyse)
-    monkeypatch.setattr(tallies, "EXACT", 5_000)
+    monkeypatch.setattr(bulk, "EXACT", 5_000)
     # Bounds in proportion to the tables: for half of a table PostgreSQL rightly scans the whole.
     monkeypatch.setattr("common.admin.lists.SEARCHED", 500)
     monkeypatch.setattr(BoundedPaginator, "MOST", 500)
@@ -70,7 +70,7 @@ def test_no_page_reads_all_of_the_ledger_or_of_the_posts_or_is_long(admin_client
         if name not in COUNTS_ITS_ISSUES:
             assert list(scans([query["sql"] for query in asked])) == [], name
     counts = Delivery.objects.all().counts()
-    exact = tallies.exactly(Delivery.objects.all(), "state")
+    exact = bulk.exactly(Delivery.objects.all(), "state")
     assert counts["failed"] == exact["failed"]
     assert counts["sent"] == pytest.approx(exact["sent"], rel=0.1)
     assert Item.objects.all().counts()["cleared"] == pytest.approx(SIZE.posts, rel=0.1)

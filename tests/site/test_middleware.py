@@ -15,7 +15,7 @@ from django.test import Client, RequestFactory
 
 from common.net.addresses import CLAIMED
 from feedletter_site.middleware import ProxyMiddleware, client_address
-from subscriptions.subscribers.rate_limits import undeclared_proxy
+from subscriptions.subscribers.antispam import undeclared_proxy
 
 TRUSTED = [ip_network("10.0.0.0/8"), ip_network("127.0.0.1/32")]
 

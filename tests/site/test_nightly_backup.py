@@ -10,9 +10,8 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from feedletter_site.services import nightly_backup
-from feedletter_site.services.backups import BackupError
-from feedletter_site.services.nightly_backup import back_up_tonight, is_due, name_of, old_backups
+from feedletter_site.services import backups
+from feedletter_site.services.backups import BackupError, back_up_tonight, is_due, name_of, old_backups
 from tests.factories import FeedFactory
 
 NIGHT = datetime(2026, 11, 28, 3, 5, tzinfo=UTC)
@@ -67,7 +66,7 @@ def test_a_backup_that_fails_keeps_the_old_ones_and_is_on_the_overview(
         (folder / f"feedletter-2020-01-0{day}").touch()
     before = {each.name for each in folder.iterdir()}
     with monkeypatch.context() as broken:
-        broken.setattr(nightly_backup, "back_up", failing)
+        broken.setattr(backups, "back_up", failing)
         back_up_tonight(now=NIGHT)
     assert {each.name for each in folder.iterdir()} == before
     overview = reverse("admin:index")

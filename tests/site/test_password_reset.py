@@ -20,8 +20,7 @@ from delivery.models import Delivery, MailboxMessage
 from feedletter_site.models import ApiToken
 from feedletter_site.services.tokens import make_token as make_api_token
 from reader.models import AppPassword, Reader, Token
-from reader.people.app_passwords import make_app_password
-from reader.people.tokens import make_token
+from reader.people.tokens import make_app_password, make_token
 from subscriptions.models import SignInRequest
 from tests.servers.smtp_server import SmtpServer
 

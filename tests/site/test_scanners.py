@@ -23,7 +23,7 @@ from django.test import Client
 from django.urls import Resolver404, resolve
 
 from common.clock import utcnow
-from common.ports.site_mail import site_mail
+from common.ports.hooks import site_mail
 from delivery.alerts.messages import tell_admins
 from delivery.engine.send_pass import send_due
 from delivery.issues.complete import complete_due

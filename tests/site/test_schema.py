@@ -8,8 +8,8 @@ from django.test import Client
 from pytest_django import Settings
 
 from feedletter_site.celery import refuse_newer_database
-from feedletter_site.monitoring import health
-from feedletter_site.schema import too_new, too_old_database
+from feedletter_site.checks import too_new, too_old_database
+from feedletter_site.monitoring import stages
 from tests.examples import some_now
 
 pytestmark = pytest.mark.django_db
@@ -70,7 +70,7 @@ def test_a_database_of_a_newer_release_is_refused(
         call_command("migrate", verbosity=0)
     with pytest.raises(SystemExit, match=sentence):
         refuse_newer_database()
-    health._migrated.clear()
+    stages._migrated.clear()
     answer = client.get("/readyz")
     assert answer.status_code == 503
     assert b"A newer release" in answer.content

@@ -7,7 +7,7 @@ from pytest_django import Settings
 
 from common.admin.html import object_url
 from feedletter_site.sign_in.setup import offer_setup
-from subscriptions.branding.site import admin_zone
+from subscriptions.branding.brands import admin_zone
 from tests.factories import NOW, FeedFactory
 
 pytestmark = pytest.mark.django_db

@@ -9,7 +9,7 @@ from django.http import HttpResponse
 from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
 
-from common.token_paths import WITH_TAIL
+from common.signing import WITH_TAIL
 
 # Each with the reason why anyone may see it.
 PUBLIC = {

@@ -9,7 +9,7 @@ from django.core.cache import cache
 from django.test import Client
 
 from subscriptions.models import Consent, Subscription
-from subscriptions.rules.proof_of_work import solve
+from subscriptions.rules.sign_up import solve
 from subscriptions.subscribers.antispam import new_sum
 from tests.factories import SubscribableFactory
 

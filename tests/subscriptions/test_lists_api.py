@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from common.clock import utcnow
-from subscriptions.branding.site import site_settings
+from subscriptions.branding.brands import site_settings
 from subscriptions.models import Consent, Destination, Notice, Subscribable, Subscription
 from tests.api import Api, fields, problem
 from tests.factories import (

@@ -8,8 +8,8 @@ from common.clock import utcnow
 from common.rates import CROWD, Limit, OverLimit
 from subscriptions.models import Consent
 from subscriptions.rules.origin import How, Origin
+from subscriptions.subscribers.antispam import note_refusal
 from subscriptions.subscribers.consent import consent, record_consents
-from subscriptions.subscribers.rate_limits import note_refusal
 from tests.factories import NOW, SubscribableFactory, SubscriptionFactory
 
 pytestmark = pytest.mark.django_db

@@ -17,7 +17,7 @@ from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.migration import Migration
 from django.db.migrations.state import ProjectState
 
-from feedletter_site.schema import OLDEST, OUR_APPS
+from feedletter_site.checks import OLDEST, OUR_APPS
 from tests.upgrade.frozen import frozen
 
 # Migrations have no time limits (common/postgresql/base.py), and Django chooses the types.

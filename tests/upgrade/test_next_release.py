@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from django.conf import settings
 
+from feedletter_site.checks import numbers
 from feedletter_site.management.commands.up import plan
-from feedletter_site.schema import numbers
 from tests.e2e.journey import Blog
 from tests.e2e.processes import until
 from tests.examples import NIGHTLY
@@ -51,7 +51,7 @@ MIGRATIONS = {
 }
 MIGRATION = """from django.db import migrations, models
 
-from common.postgresql.operations import AddIndexBeside
+from common.postgresql.base import AddIndexBeside
 
 
 class Migration(migrations.Migration):
@@ -62,7 +62,7 @@ from common.clock import utcnow
 from feeds.polling.poll import request_poll
 assert request_poll(feed_ids=[1], now=utcnow()) == 1
 """
-READY = "from feedletter_site.monitoring.health import what_is_missing; print(what_is_missing())"
+READY = "from feedletter_site.monitoring.stages import what_is_missing; print(what_is_missing())"
 NOTES = "from delivery.models import Delivery; print(Delivery.objects.exclude(later_note='').count())"
 
 

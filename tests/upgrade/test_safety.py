@@ -8,7 +8,7 @@ from django.db.migrations.migration import Migration
 from django.db.migrations.operations.base import Operation
 from django.db.migrations.state import ModelState, ProjectState
 
-from common.postgresql.operations import AddIndexBeside
+from common.postgresql.base import AddIndexBeside
 from tests.upgrade.safety import unsafe
 
 INDEX = models.Index(fields=["key"], name="by_key")

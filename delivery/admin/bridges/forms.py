@@ -9,7 +9,7 @@ from unfold.widgets import UnfoldAdminRadioSelectWidget, UnfoldAdminSelectWidget
 from channels.letter import LetterError, Recipient
 from channels.oauth import OAuth
 from channels.webpush.channel import WebPushChannel
-from common.admin.widgets import StyledForm
+from common.admin.model_admin import StyledForm
 from common.clock import utcnow
 from common.parts import Box, Lines, Part, Strong, Text
 from common.ports import channels

@@ -6,7 +6,7 @@ from django.template.defaultfilters import urlize
 
 from channels import channel
 from channels.bridge import WARNING
-from channels.http.measures import sms_measure
+from channels.http.links import sms_measure
 from channels.letter import LetterError, Recipient
 from channels.sms.channel import callback_of
 from common.admin.html import web_link, when
@@ -19,7 +19,7 @@ from delivery.admin.bridges.add import add_bridge_url, set_up_url
 from delivery.admin.bridges.set_up import disabled_words, reconnect_url, refusal_words
 from delivery.bridges.connect import connections_of
 from delivery.bridges.messages import looks_of, newest_letters, recipient_at
-from delivery.issues.sent_changes import SentChanges, changes_of
+from delivery.issues.item_fate import SentChanges, changes_of
 from delivery.lanes.lanes import has_own_credentials, in_words, lane_for, lane_status
 from delivery.letters.build import issue_letter
 from delivery.letters.samples import NothingToShow

@@ -12,10 +12,9 @@ from django.views.decorators.http import require_POST
 
 from channels.letter import LetterError
 from common.access import newsletters_of, visible_to
-from common.admin.html import add_url, brief, column, list_url, object_url, page, when
+from common.admin.html import EmptyList, add_url, brief, column, list_url, object_url, page, when
 from common.admin.lists import asks
 from common.admin.model_admin import ServiceAdmin
-from common.admin.page_words import EmptyList
 from common.admin.refusals import NO_ADDRESS, add_refusal, not_done, refusal_sentence, require
 from common.admin.resources import actions_of
 from common.body_limits import MAX_FORM_BYTES, takes_body
@@ -24,7 +23,7 @@ from common.pictures.picture import MOST_CODED_BYTES
 from common.ports.panels import CannotAct
 from common.refused import Refused
 from common.text import pluralize
-from delivery.admin.broadcasts import panels
+from delivery.admin.broadcasts import forms
 from delivery.admin.broadcasts.forms import (
     AudienceForm,
     BeginForm,
@@ -60,7 +59,7 @@ from delivery.rules.audience import is_for_some
 from delivery.views.preview import as_json, frames
 from subscriptions.forms.pictures import ACCEPTED
 from subscriptions.models import Subscribable
-from subscriptions.rules.words import clock_words
+from subscriptions.rules.completion import clock_words
 
 COLOURS = {"draft": "info", "scheduled": "success", "trouble": "danger"}
 
@@ -138,7 +137,7 @@ class SendPage(LetterPage):
             "form": form,
             "whom": whom,
             "is_for_some": is_for_some(letter.audience),
-            "rows": panels.before_sending(letter),
+            "rows": forms.before_sending(letter),
         }
         return page(request, "admin/delivery/broadcast_send.html", context)
 
@@ -151,7 +150,7 @@ class SendPage(LetterPage):
         saved = save_letter(letter_id=letter.pk, audience=whom.audience, version=seen(request), now=utcnow())
         letter.audience, letter.version = saved.audience, saved.version
         said = "Not sent yet. " if request.POST.get("do") in ("now", "schedule") else ""
-        messages.warning(request, f"{said}Recipients: {panels.goes_to(letter)}.")
+        messages.warning(request, f"{said}Recipients: {forms.goes_to(letter)}.")
         return False
 
     def send_now(self, request: HttpRequest, letter: Broadcast, version: int) -> HttpResponse:
@@ -166,7 +165,7 @@ class SendPage(LetterPage):
         schedule_letter(letter_id=letter.pk, at=at, version=version, now=utcnow())
         self.log_change(request, letter, "Scheduled.")
         messages.success(
-            request, f"Scheduled for {panels.in_zone(at, letter.subscribable)}. Until then you can stop it."
+            request, f"Scheduled for {forms.in_zone(at, letter.subscribable)}. Until then you can stop it."
         )
         return self.back(letter)
 
@@ -176,7 +175,7 @@ class LetterStateFilter(SimpleListFilter):
     parameter_name = "state"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [(state, panels.LETTER_STATE_WORDS[state]) for state in LETTER_STATES]
+        return [(state, forms.LETTER_STATE_WORDS[state]) for state in LETTER_STATES]
 
     def queryset(self, request: HttpRequest, queryset: "QuerySet[Broadcast]") -> Any:
         wanted = self.value()
@@ -204,7 +203,7 @@ class BroadcastAdmin(SendPage):
     newsletter = column("newsletter", lambda letter: letter.subscribable, ordering="subscribable")
     changed = column("changed", lambda letter: when(letter.changed_at), ordering="changed_at")
     shown_subject = column("subject", str, ordering="subject")
-    shown_state = column("state", panels.shown_letter_state, label=COLOURS)
+    shown_state = column("state", forms.shown_letter_state, label=COLOURS)
     goes_out = column("sent", lambda letter: when(letter.published_at or letter.send_at, "not scheduled"))
 
     def get_queryset(self, request: HttpRequest) -> "QuerySet[Broadcast]":
@@ -408,10 +407,10 @@ class BroadcastAdmin(SendPage):
             "shown": shown,
             "frames": frames(shown, newsletter),
             "problem": shown.problem,
-            "goes_to": panels.goes_to(letter) if letter.send_at else "",
-            "for_whom": panels.for_whom(letter),
+            "goes_to": forms.goes_to(letter) if letter.send_at else "",
+            "for_whom": forms.for_whom(letter),
             "is_for_some": is_for_some(letter.audience),
-            "goes_at": panels.in_zone(letter.send_at, newsletter) if letter.send_at else "",
+            "goes_at": forms.in_zone(letter.send_at, newsletter) if letter.send_at else "",
             "saved_at": brief(letter.changed_at, zone=newsletter.zone),
         }
         return page(request, "admin/delivery/broadcast.html", context)

@@ -13,11 +13,10 @@ from unfold.widgets import UnfoldAdminTextareaWidget
 
 from channels.letter import LetterError
 from common.admin.html import brief, object_url, short_when_there
-from common.admin.widgets import StyledForm
-from common.clock import utcnow
+from common.admin.model_admin import StyledForm
+from common.clock import utcnow, zone_words
 from common.parts import Part, Template
 from common.text import one_line, pluralize, shortened
-from common.zones import zone_words
 from delivery.admin.issue_panels import letter_frame, version_words
 from delivery.admin.issue_panels import posts as issue_posts
 from delivery.issues.draft_edits import DraftPost, as_it_stands, draft_of, refusal_to_edit
@@ -35,9 +34,8 @@ from subscriptions.collections.edits import held_words, settling, wording_of
 from subscriptions.collections.readiness import collection_facts
 from subscriptions.models import Assignable, Subscribable
 from subscriptions.panels import withdrawn_words
-from subscriptions.rules.completion import LATE, next_issue_time
+from subscriptions.rules.completion import LATE, clock_words, next_issue_time
 from subscriptions.rules.edits import LONGEST_NOTE, LONGEST_SUBJECT, CannotEdit, Wording, fingerprint
-from subscriptions.rules.words import clock_words
 from subscriptions.subscribers.counts import reachable_count
 
 # Form sent by all buttons of the page, so that no button loses typed text.

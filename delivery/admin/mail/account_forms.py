@@ -13,7 +13,7 @@ from channels.email.address import parse_address
 from channels.email.esp.services import SERVICES
 from channels.email.esp.settings import EspSettings
 from channels.email.smtp_login import IMPLICIT, PLAIN, STARTTLS, SmtpSettings
-from common.admin.widgets import StyledForm
+from common.admin.model_admin import StyledForm
 from common.ports.channels import InvalidDestination
 from delivery.accounts.accounts import free_account_name, target_of
 from delivery.accounts.providers import PROVIDERS

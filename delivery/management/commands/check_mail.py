@@ -10,8 +10,7 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from common.cli.commands import FeedletterCommand, Printed, Result
-from common.cli.tables import cell
+from common.cli.commands import FeedletterCommand, Printed, Result, cell
 from common.clock import utcnow
 from delivery.doctor.check import DoctorReport, check_mail
 from delivery.doctor.findings import DoctorVerdict, Finding

@@ -7,8 +7,7 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from channels.email.dkim.keys import ALGORITHMS, MAX_PEM
-from common.cli.commands import FeedletterCommand, Printed, Result
-from common.cli.tables import shown_fields
+from common.cli.commands import FeedletterCommand, Printed, Result, shown_fields
 from common.clock import utcnow
 from common.program import MANAGE
 from delivery.accounts.dkim_keys import activate_key, find_key, make_key, retire_key

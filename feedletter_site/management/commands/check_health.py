@@ -4,8 +4,7 @@ from django.core.management import CommandError
 
 from common.cli.commands import FeedletterCommand
 from common.clock import utcnow
-from feedletter_site.monitoring.health import what_is_missing
-from feedletter_site.monitoring.stages import StageStatus, stage_statuses
+from feedletter_site.monitoring.stages import StageStatus, stage_statuses, what_is_missing
 
 
 class Command(FeedletterCommand):

@@ -5,7 +5,7 @@ from django.core.management import CommandError, CommandParser
 
 from common.cli.commands import FeedletterCommand, Printed, Result
 from common.clock import utcnow
-from feedletter_site.export.cipher import SHORTEST
+from feedletter_site.export.rows import SHORTEST
 from feedletter_site.export.site import export_site
 
 PHRASE_HELP = "file whose first line is the pass phrase of the secrets"

@@ -9,7 +9,7 @@ from django.db.migrations.exceptions import MigrationSchemaMissing
 
 from common.cli.commands import database_sentence, is_about_the_database
 from common.postgresql.turns import alone
-from feedletter_site.schema import unfit
+from feedletter_site.checks import unfit
 
 
 class Command(migrate.Command):

@@ -7,8 +7,7 @@ from zoneinfo import ZoneInfo
 
 from django.core.management.base import CommandError, CommandParser
 
-from common.cli.commands import FeedletterCommand, Printed, Result
-from common.cli.tables import table_lines
+from common.cli.commands import FeedletterCommand, Printed, Result, table_lines
 from common.clock import utcnow
 from common.passes import TimeBudget
 from common.text import pluralize

@@ -4,8 +4,17 @@ from dataclasses import dataclass, replace
 
 from common.refused import Refused
 from subscriptions.rules.lists.judging import IGNORED, Judgement, may_tell_apart, proposal, refuses
-from subscriptions.rules.lists.programs import LIST_STATUSES, NO_PROGRAM, OURS, PROGRAMS, Program
-from subscriptions.rules.lists.statuses import sort_of, status_of_words, strictest, without_accents
+from subscriptions.rules.lists.statuses import (
+    LIST_STATUSES,
+    NO_PROGRAM,
+    OURS,
+    PROGRAMS,
+    Program,
+    sort_of,
+    status_of_words,
+    strictest,
+    without_accents,
+)
 from subscriptions.rules.lists.survey import BLOCKS, NOTES, WANTS, ColumnSurvey, limit_of_sort
 
 COLUMNS = (

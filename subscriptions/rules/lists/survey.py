@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from common.text import words
-from subscriptions.rules.lists.programs import LIST_STATUSES
 from subscriptions.rules.lists.statuses import (
     EMPTY,
     GETS_NOTHING,
+    LIST_STATUSES,
     is_day,
     leaving_word,
     rank,

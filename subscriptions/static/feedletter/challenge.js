@@ -1,4 +1,4 @@
-// Solves the small sum of a sign-up form (subscriptions/rules/proof_of_work.py) while its reader types.
+// Solves the small sum of a sign-up form (subscriptions/rules/sign_up.py) while its reader types.
 // Without it, or where the browser has no Web Crypto (http:), the reader is asked a question instead.
 (() => {
   "use strict";

@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from channels.apprise.bridge import AppriseBridge
-from channels.apprise.service import (
+from channels.apprise.bridge import (
     FIXED_SERVERS,
     OWN_SERVERS,
+    AppriseBridge,
     ApprisedService,
     CannotUse,
     GuardedRequests,

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from channels.http.links import StatusLimits, fits_status, status_length
-from channels.http.measures import graphemes
+from channels.http.links import StatusLimits, fits_status, graphemes, status_length
 from common.truncation import FittingPart, fit_parts
 
 FAMILY = "👩‍👩‍👧"

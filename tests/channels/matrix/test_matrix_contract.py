@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from channels.base import Ambiguous, Permanent, Sent, Temporary
 from channels.matrix.bridge import MatrixBridge
-from channels.matrix.message import KEY
+from channels.matrix.client import KEY
 from common.ports.channels import InvalidDestination
 from common.ttl_cache import TtlCache
 from tests.contracts.bridge import LINK, BridgeContract, ServiceCase, entry, expect, letter, recipient_of

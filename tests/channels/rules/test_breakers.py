@@ -5,7 +5,7 @@ from datetime import timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from channels.rules.breakers import Breaker, Recent, is_too_much, with_refusals
+from channels.rules.meaning import Breaker, Recent, is_too_much, with_refusals
 from tests.factories import NOW
 
 TEN_MINUTES = timedelta(minutes=10)

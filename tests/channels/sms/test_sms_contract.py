@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 import pytest
 
 from channels.base import Ambiguous, LaneFacts, Message, Permanent, Sent, Temporary
-from channels.http.measures import sms_parts
+from channels.http.links import sms_parts
 from channels.letter import Recipient
 from channels.sms.channel import SmsChannel, message_to
 from channels.sms.message import TextMessage

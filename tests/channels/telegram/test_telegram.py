@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from channels.base import NO_POST, LaneFacts, Looks, Permanent, Sent, StatefulSession, Temporary
-from channels.http.links import postable
-from channels.http.measures import utf16_units
+from channels.http.links import postable, utf16_units
 from channels.letter import Letter
 from channels.telegram.bridge import TelegramBridge
 from common.ports.channels import InvalidDestination, ParsedDestination

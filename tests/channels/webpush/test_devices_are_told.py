@@ -9,7 +9,7 @@ from django.db import connection
 
 from channels.webpush.channel import topic_of
 from common.clock import utcnow
-from delivery.accounts.push_key import push_public_key
+from delivery.accounts.dkim_keys import push_public_key
 from delivery.engine.send_pass import send_due
 from delivery.issues.publish import late_subscribers, publish
 from delivery.models import Account, Delivery, Lane

@@ -25,7 +25,7 @@ import json, sys, os, django
 os.environ["DJANGO_SETTINGS_MODULE"] = "feedletter_site.settings"
 django.setup()
 """
-KEY = "from delivery.accounts.push_key import push_public_key\nprint(push_public_key())"
+KEY = "from delivery.accounts.dkim_keys import push_public_key\nprint(push_public_key())"
 # A newsletter, a device that subscribes, and an issue that is published to it.
 PUBLISHED = """
 from common.clock import utcnow
@@ -35,7 +35,7 @@ from feeds.models import Feed
 from subscriptions.newsletters.define import define_subscribable
 from subscriptions.rules.origin import Origin
 from subscriptions.subscribers.devices import tell_device
-from delivery.accounts.push_key import push_public_key
+from delivery.accounts.dkim_keys import push_public_key
 push_public_key()
 feed = Feed.objects.create(url="https://blog.example/f", host="blog.example", next_poll_at=utcnow())
 newsletter = define_subscribable(name="bees", feeds=[feed], offers_devices=True)

@@ -12,9 +12,16 @@ from hypothesis import strategies as st
 from channels.base import LaneFacts, Message, Permanent, Sent, Temporary
 from channels.letter import Letter, Recipient
 from channels.webpush.channel import WebPushChannel, authorization, origin_of, topic_of
-from channels.webpush.encryption import LONGEST_PUSH, encrypted
-from channels.webpush.keys import base64url, from_base64url, new_private_key, point_of, private_key_of
-from channels.webpush.message import Notification
+from channels.webpush.message import (
+    LONGEST_PUSH,
+    Notification,
+    base64url,
+    encrypted,
+    from_base64url,
+    new_private_key,
+    point_of,
+    private_key_of,
+)
 from feeds.parsing.entry import Entry
 from tests.contracts.bridge import BridgeContract, ServiceCase, closed_port, entry, expect, letter
 from tests.contracts.channel import NOW, Arrival

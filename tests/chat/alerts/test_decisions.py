@@ -5,9 +5,7 @@ from typing import Any
 
 import pytest
 
-from chat.alerts.decisions import apply_decisions
-from chat.alerts.post import post_alerts
-from chat.alerts.troubles import note_troubles
+from chat.alerts.post import apply_decisions, note_troubles, post_alerts
 from chat.models import BotFeed, Guild, GuildFeed, ServerAlert
 from common.clock import utcnow
 from feeds.items.alerts import is_any_wanting

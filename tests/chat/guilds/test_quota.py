@@ -4,9 +4,8 @@ from datetime import timedelta
 
 import pytest
 
-from chat.alerts.post import post_alerts
-from chat.alerts.troubles import note_troubles
-from chat.guilds.limits import keep_quotas
+from chat.alerts.post import note_troubles, post_alerts
+from chat.guilds.servers import keep_quotas
 from chat.models import BotSettings, Guild, GuildFeed
 from delivery.issues.publish import publish
 from delivery.models import Delivery

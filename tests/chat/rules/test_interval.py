@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chat.rules.interval import LONGEST_INTERVAL, USUAL, Interval, shared_interval
+from chat.rules.parse import LONGEST_INTERVAL, USUAL, Interval, shared_interval
 
 CHOICES = st.lists(st.none() | st.integers(1, LONGEST_INTERVAL), max_size=6)
 

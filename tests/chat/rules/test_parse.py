@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chat.rules.buttons import Pressed, pressed
-from chat.rules.parse import Malformed, read
+from chat.rules.parse import Malformed, Pressed, pressed, read
 from chat.rules.permissions import bits_of, manages, missing_in
 
 ANYTHING = st.recursive(

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from common.admin.chart import BELOW_BAD, FEWEST, HIGH, LOWEST, MOST, Plot, bars, flows, plot_of, scale_of
-from common.admin.draw import block
+from common.admin.html import block
 from common.parts import Bar, Chart, Flow
 
 COUNTS = st.integers(0, 10) | st.integers(0, 10**6)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from common.admin.draw import block, inline
+from common.admin.html import block, inline
 from common.parts import Bar, Button, Chart, Code, Facts, Link, Table, Text, listed
 
 EVIL = '"><script>x</script>'

@@ -9,8 +9,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rest_framework.exceptions import ValidationError
 
-from common.api.bodies import Fields, Parameters, read_parameters
-from common.api.fields import LARGEST, Choice, Flag, Moment, Pattern, StrictInteger, Text, Texts
+from common.api.fields import (
+    LARGEST,
+    Choice,
+    Fields,
+    Flag,
+    Moment,
+    Parameters,
+    Pattern,
+    StrictInteger,
+    Text,
+    Texts,
+    read_parameters,
+)
 
 
 class Body(Fields):

@@ -16,7 +16,7 @@ def few(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     rates = {"api": "3/minute", "api_anonymous": "2/minute", "subscribe": "30/hour"}
     settings.REST_FRAMEWORK = {**settings.REST_FRAMEWORK, "DEFAULT_THROTTLE_RATES": rates}
     # Not at the turn of a minute.
-    monkeypatch.setattr("common.api.throttling.time.time", lambda: 1_000_000_020.0)
+    monkeypatch.setattr("common.api.permissions.time.time", lambda: 1_000_000_020.0)
 
 
 def test_each_token_has_its_own_number() -> None:
@@ -32,7 +32,7 @@ def test_a_429_says_when_to_come_again(monkeypatch: pytest.MonkeyPatch) -> None:
     answer = api.post("feeds/", url="https://x.test/")
     assert "Try again in 60 seconds" in problem(answer, 429)["detail"]
     assert answer.headers["Retry-After"] == "60"
-    monkeypatch.setattr("common.api.throttling.time.time", lambda: 1_000_000_080.0)
+    monkeypatch.setattr("common.api.permissions.time.time", lambda: 1_000_000_080.0)
     assert api.get("feeds/").status_code == 200
 
 

@@ -8,8 +8,7 @@ from django.core.exceptions import ValidationError
 from django.core.management.base import CommandError
 from django.db import IntegrityError, OperationalError
 
-from common.cli.arguments import pairs, positive, whole
-from common.cli.commands import FeedletterCommand, Printed, json_lines
+from common.cli.commands import FeedletterCommand, Printed, json_lines, pairs, positive, whole
 from common.cli.progress import Progress
 from common.ports.channels import InvalidDestination
 from common.refused import Refused

@@ -3,7 +3,7 @@ from datetime import UTC, datetime
 from hypothesis import given
 from hypothesis import strategies as st
 
-from common.cli.tables import cell, cut_to_width, record, table_lines
+from common.cli.commands import cell, cut_to_width, record, table_lines
 from common.text import text_width
 
 ROWS = [{"id": 1, "title": "Short"}, {"id": 12, "title": "A longer title"}]

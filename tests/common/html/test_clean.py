@@ -9,8 +9,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from common.html.clean import bounded, clean, plain
-from common.html.headings import without_title
 from common.html.plain_text import to_text
+from common.html.titles import without_title
 from common.text import words
 from tests.examples import examples, some_now
 

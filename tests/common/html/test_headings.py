@@ -3,7 +3,7 @@
 import pytest
 
 from common.html.clean import clean
-from common.html.headings import without_title
+from common.html.titles import without_title
 
 PAGE = "https://blog.example.org/posts/one"
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from common.html.hidden import without_hidden
+from common.html.foreign import without_hidden
 
 
 @pytest.mark.parametrize(

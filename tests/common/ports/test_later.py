@@ -5,7 +5,7 @@ from importlib import import_module
 
 import pytest
 
-from common.ports.later import later
+from common.ports.registries import later
 from tests.e2e.processes import ROOT
 
 CALL = re.compile(r'later\("([\w.]+)", "(\w+)"\)')

@@ -134,7 +134,7 @@ class TestMastodon:
     def test_a_wrong_proof_gets_no_token(
         self, person: Person, instance: MastodonInstance, feed: Feed, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("channels.mastodon.connect.new_verifier", lambda: ("a" * 64, "b" * 43))
+        monkeypatch.setattr("channels.mastodon.bridge.new_verifier", lambda: ("a" * 64, "b" * 43))
         page = person.connects(add_url("mastodon", feed), at(instance, feed))
         assert "was already used or has expired" in page
         assert not Destination.objects.exists()

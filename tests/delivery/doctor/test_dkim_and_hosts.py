@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from channels.email.dkim.keys import record_of
 from delivery.doctor.dkim import judge_key, publication, read_key
-from delivery.doctor.domains import include_of
+from delivery.doctor.dmarc import include_of
 from delivery.doctor.findings import DnsAnswer, DnsStatus, DoctorVerdict, Publish
 from delivery.doctor.hosts import judge_mx, judge_ptr
 from tests.delivery.doctor.zones import txt

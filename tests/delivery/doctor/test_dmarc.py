@@ -6,14 +6,16 @@ from hypothesis import strategies as st
 
 from delivery.doctor.dmarc import (
     Place,
+    aligned,
     dmarc_records,
     find_place,
     judge_alignment,
     judge_policy,
     judge_report_address,
+    organisation,
     read_dmarc,
+    read_tags,
 )
-from delivery.doctor.domains import aligned, organisation, read_tags
 from delivery.doctor.findings import DoctorVerdict, worst_verdict
 from tests.delivery.doctor.zones import zone
 

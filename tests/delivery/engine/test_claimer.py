@@ -12,7 +12,7 @@ from common.clock import utcnow
 from delivery.engine.child_protocol import Permit
 from delivery.engine.claimer import RATE_KNOWN_AFTER, Claimer, LanePool, PooledLane
 from delivery.engine.send_task import Done, SendTask
-from delivery.rules.lanes import EXPECTED_RATE
+from delivery.rules.limits import EXPECTED_RATE
 from tests.delivery.ledger import claimed, queued
 from tests.factories import IssueFactory
 

@@ -19,8 +19,8 @@ from delivery.engine.claimer import LetterCache
 from delivery.engine.send_pass import SendPass, send_due
 from delivery.engine.send_task import ClaimedDelivery, PreparedLetter, SendTask
 from delivery.models import Delivery, LaneShare
-from delivery.rules import lanes
-from delivery.rules.lanes import claimable
+from delivery.rules import limits
+from delivery.rules.limits import claimable
 from tests.delivery.background import sending as in_background
 from tests.delivery.background import wait_until
 from tests.delivery.ledger import Clock, a_lane, attempts, queued, states
@@ -101,7 +101,7 @@ def test_term_while_a_claim_is_under_way_gives_the_rest_back(
 ) -> None:
     smtp.state.delay = 0.02
     # One claim, in this thread.
-    monkeypatch.setattr(lanes, "CLAIM_SECONDS", 30)
+    monkeypatch.setattr(limits, "CLAIM_SECONDS", 30)
     letters(80, concurrency=3)
     at_letter(monkeypatch, 60, stop)
     report = send_due(clock=Clock())

@@ -9,7 +9,7 @@ from django.test.utils import CaptureQueriesContext
 
 from delivery.lanes.limits import room, sift, use
 from delivery.models import Delivery, Lane, LaneDomain, LaneUse
-from delivery.rules.lanes import CLAIM_SECONDS
+from delivery.rules.limits import CLAIM_SECONDS
 from tests.delivery.ledger import HOUR, MINUTE, SECOND, a_lane, a_mail, queued, states
 from tests.delivery.limits import finish, give_back, limited, take
 from tests.factories import NOW

@@ -7,7 +7,7 @@ import pytest
 from django.db import connection
 from django.db.models import Sum
 
-from delivery.lanes.shares import HELD_FOR, leave_shares, narrow_lane, take_share
+from delivery.lanes.limits import HELD_FOR, leave_shares, narrow_lane, take_share
 from delivery.models import Lane, LaneShare
 from tests.delivery.ledger import SECOND, a_lane
 from tests.factories import NOW

@@ -3,7 +3,7 @@
 import pytest
 
 from channels.letter import LetterError
-from common.ports.site_mail import site_mail
+from common.ports.hooks import site_mail
 from common.refused import Refused
 from delivery.letters.build import mail_letter
 from delivery.models import Delivery

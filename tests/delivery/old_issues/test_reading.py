@@ -20,8 +20,7 @@ from migrate_from.old_issues import found
 from migrate_from.old_issues.dumps import NEEDS_ADDRESS, lexical_html
 from migrate_from.old_issues.found import Archive, Wanted, opened_zip, title_of, without_parts
 from migrate_from.old_issues.hosted import buttondown_html
-from migrate_from.old_issues.reading import opened_export
-from migrate_from.old_issues.wordpress import shown_html
+from migrate_from.old_issues.wordpress import opened_export, shown_html
 from tests.delivery.old_issues.exports import TAKEN, export
 
 NOW = datetime(2026, 11, 1, tzinfo=UTC)

@@ -6,7 +6,7 @@ from itertools import pairwise
 import pytest
 
 from common.html.clean import clean
-from delivery.rendering.boxes import boxed
+from delivery.rendering.branding import boxed
 from delivery.rendering.issue import render_issue
 from delivery.rendering.posts import for_letter
 from tests.delivery.rendering.samples import entry, facts, html_of, one

@@ -3,8 +3,7 @@
 import pytest
 
 from channels.placeholders import UnknownField
-from delivery.rendering.errors import Rendered
-from delivery.rendering.typed_fields import TypedFields
+from delivery.rendering.errors import Rendered, TypedFields
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from channels.rules.meaning import Concern, Meaning, advice
-from delivery.rules.holdups import (
+from delivery.rules.progress import (
     FIRST_REST,
     LONGEST_REST,
     WELL_AFTER,

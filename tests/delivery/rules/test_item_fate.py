@@ -5,7 +5,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from delivery.rules.item_fate import ItemPlace, fate_sentence, until_words, waits_in_collection
+from delivery.rules.posts import ItemPlace, fate_sentence, until_words, waits_in_collection
 from subscriptions.rules.completion import CollectionFacts
 
 NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)

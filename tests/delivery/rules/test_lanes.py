@@ -6,8 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from delivery.rules.lanes import CLAIM_SECONDS, claimable
-from delivery.rules.limits import Bucket
+from delivery.rules.limits import CLAIM_SECONDS, Bucket, claimable
 
 NOW = datetime(2026, 3, 2, 12, tzinfo=UTC)
 

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from delivery.rules.search_words import MOST_ASKED, asked_words, searchable
+from delivery.rules.posts import MOST_ASKED, asked_words, searchable
 
 
 def is_found(asked: str, *texts: str) -> bool:

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from delivery.rules.lanes import HEAD_WAITS, Queued, serial_next
+from delivery.rules.limits import HEAD_WAITS, Queued, serial_next
 
 NOW = datetime(2026, 3, 2, 12, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)

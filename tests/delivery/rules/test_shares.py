@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from delivery.rules.lanes import share
+from delivery.rules.limits import share
 
 turns = st.lists(st.tuples(st.integers(0, 6), st.sampled_from(["ask", "ask", "ask", "leave"])), max_size=80)
 

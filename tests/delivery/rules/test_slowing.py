@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from delivery.rules.lanes import after_success, slowed
+from delivery.rules.limits import after_success, slowed
 
 counts, failures = st.integers(0, 10_000), st.integers(0, 10_000)
 

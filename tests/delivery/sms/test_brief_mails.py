@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from channels.http.measures import sms_parts
+from channels.http.links import sms_parts
 from common.clock import utcnow
 from delivery.models import Delivery
 from subscriptions.models import Subscribable

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from channels.base import Message
-from channels.http.links import normalised
-from channels.http.measures import sms_measure, sms_parts
+from channels.http.links import normalised, sms_measure, sms_parts
 from channels.letter import Letter, Recipient
 from channels.sms.channel import SmsChannel
 from channels.sms.message import LONGEST_TEXT, TextMessage, is_simple, sms_text

@@ -8,7 +8,7 @@ from django.test import Client
 from django.utils import timezone
 
 from channels.rules.sms_words import Wish, is_answered_by_twilio, wish_of
-from channels.sms.service import is_signed, signature_of
+from channels.sms.message import is_signed, signature_of
 from common.clock import utcnow
 from delivery.bounces.sms_replies import start, stop
 from delivery.models import Delivery, Receipt

@@ -8,7 +8,7 @@ from django.test import Client
 
 from channels.webpush.channel import DEVICES
 from common.secrets import opened
-from delivery.accounts.push_key import push_public_key
+from delivery.accounts.dkim_keys import push_public_key
 from delivery.models import Account, ServiceAccount
 from subscriptions.models import Destination, Subscription
 from subscriptions.views.pages import POLICY

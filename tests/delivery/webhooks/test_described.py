@@ -9,7 +9,7 @@ import pytest
 
 from common.clock import utcnow
 from common.ports.events import EventKind
-from delivery.api.webhooks import body_schema
+from delivery.api.serializers import body_schema
 from delivery.issues.pause import retry_failed
 from delivery.issues.publish import finish_issues
 from delivery.models import Delivery, Issue, WebhookCall

@@ -12,7 +12,7 @@ from playwright.sync_api import expect
 from common.pictures.codec import clean_picture
 from delivery.customisation import set_theme
 from delivery.models import Theme
-from subscriptions.branding.site import alter_site, site_facts
+from subscriptions.branding.brands import alter_site, site_facts
 from tests.e2e.browser.screens import PICTURES, look_at, sign_in
 from tests.factories import NOW, IssueFactory, IssueItemFactory, SubscribableFactory, an_entry
 from tests.pictures import octets_of

@@ -7,7 +7,7 @@ import pytest
 
 from feeds.adding.add import add_feed
 from feeds.models import Feed, Item
-from feeds.parsing import expense
+from feeds.parsing import entry
 from feeds.polling.poll import poll_due
 from tests.examples import NIGHTLY, some_now
 from tests.feeds.watched import ADDED, Blog, at, post
@@ -59,9 +59,9 @@ def test_a_document_that_costs_too_much_of_the_processor_is_told_on_the_feed_whi
     blog.watch(start="all")
     with monkeypatch.context() as patched:
         if step == "parsed":
-            patched.setattr(expense, "PROCESSOR_SECONDS", 0.0)
+            patched.setattr(entry, "PROCESSOR_SECONDS", 0.0)
         else:
-            patched.setattr(expense, "cpu_limit", partial(expense.cpu_limit, 0.0))
+            patched.setattr(entry, "cpu_limit", partial(entry.cpu_limit, 0.0))
         assert not blog.poll(0).ok
     assert "seconds of the processor" in blog.feed.last_error
     assert (blog.feed.failures, blog.feed.next_poll_why) == (1, "backoff")

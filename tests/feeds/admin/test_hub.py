@@ -7,7 +7,7 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from common.admin.draw import block
+from common.admin.html import block
 from feeds.admin.feed import can_ask, hub
 from feeds.models import Feed, HubSubscription
 from tests.factories import FeedDocumentFactory, FeedFactory

@@ -10,7 +10,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from common.admin.draw import block
+from common.admin.html import block
 from common.clock import utcnow
 from feeds.admin.timeline import answer, at_a_glance, latency_words, poll_words, read_again, timeline
 from feeds.models import Feed

@@ -2,7 +2,7 @@
 
 import pytest
 
-from common.admin.draw import block
+from common.admin.html import block
 from feeds.admin.item import WHY_FLOODS_ARE_HELD, WHY_RESTORED, held
 from feeds.items.held import exclude_held, hold_all, release
 from feeds.items.history import standing

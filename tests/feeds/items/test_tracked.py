@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from django.db import connection, transaction
 
-from feeds.items.tracked import ItemNews, note_tracked, take_news
-from feeds.items.tracked import track as track_in_transaction
+from feeds.items.alerts import ItemNews, note_tracked, take_news
+from feeds.items.alerts import track as track_in_transaction
 from feeds.models import Feed, Item, TrackedItem
 from feeds.models.item import LINGERS
 from tests.factories import NOW, FinalItemFactory, an_entry

@@ -6,8 +6,7 @@ import time
 import pytest
 
 from feeds.parsing.document import parse
-from feeds.parsing.entry import ParseError
-from feeds.parsing.expense import TOO_DEAR, check_allowance, cpu_limit
+from feeds.parsing.entry import TOO_DEAR, ParseError, check_allowance, cpu_limit
 from tests.servers.documents import atom, rss
 
 POSTS = [{"guid": str(number), "title": "A"} for number in range(50)]

@@ -18,11 +18,11 @@ from hypothesis import strategies as st
 
 from common.html.clean import clean
 from feeds.parsing.document import parse
-from feeds.parsing.duplicate_guids import SYNTHETIC
 from feeds.parsing.entry import Channel, Entry, ParsedFeed, ParseError
 from feeds.parsing.fields import MAX_CONTENT, MAX_ENTRY_TITLE, MAX_GUID, MAX_LISTED, MAX_LISTED_NAME
 from feeds.parsing.identity import content_hash
 from feeds.parsing.media import MAX_ABSOLUTE_URL, MAX_ALT, MAX_MEDIA
+from feeds.parsing.posts import SYNTHETIC
 from tests.examples import NIGHTLY, examples
 from tests.feeds.corpus.mutations import ENCODINGS, mutations
 from tests.feeds.corpus.trees import json_feeds, pages, xml_feeds

@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from feeds.parsing.opml import Opml, parse_opml
-from feeds.parsing.opml_dialects import extras_of
+from feeds.parsing.opml import Opml, extras_of, parse_opml
 
 FILES = Path(__file__).parents[2] / "fixtures" / "migrations" / "opml"
 

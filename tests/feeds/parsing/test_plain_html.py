@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from feeds.parsing.document import parse
-from feeds.parsing.plain_html import markup, paragraphs, without_void_ends
+from feeds.parsing.posts import markup, paragraphs, without_void_ends
 
 WRAPPED = (
     "A line that a program has wrapped at its seventieth or so character,\n"

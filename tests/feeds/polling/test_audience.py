@@ -9,8 +9,7 @@ from django.db import DatabaseError, connection
 from feeds.models import Feed, Item, Tag
 from feeds.polling import audience
 from feeds.polling.audience import Told, kept_reading, repair_audience, told_of_all
-from feeds.rules.only_read import ONLY_READ
-from feeds.rules.reposts import REPOST
+from feeds.rules.reposts import ONLY_READ, REPOST
 from tests.feeds.watched import Blog, at, post
 
 pytestmark = pytest.mark.django_db

@@ -7,7 +7,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from feeds.items.tracked import note_tracked, track
+from feeds.items.alerts import note_tracked, track
 from feeds.models import Item, TrackedItem
 from feeds.polling.poll import poll_due, push_feed
 from tests.feeds.watched import Blog, at, post

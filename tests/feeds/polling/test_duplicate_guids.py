@@ -10,7 +10,7 @@ from django.db import transaction
 from feeds.items.held import include_item
 from feeds.models import Feed, FeedDocument, Item
 from feeds.parsing.document import parse
-from feeds.polling import duplicate_guids
+from feeds.polling import known_items
 from feeds.polling.read import Reading
 from feeds.polling.store import prepare, store
 from feeds.rules.plan import NAMESAKE, THERE_BEFORE
@@ -155,7 +155,7 @@ def test_a_push_may_be_the_first_that_shows_two_with_one_guid(feed: Feed) -> Non
 def test_the_memory_of_shared_guids_is_bounded_and_keeps_those_that_the_feed_has(
     feed: Feed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(duplicate_guids, "HOLDERS_AT_MOST", 2)
+    monkeypatch.setattr(known_items, "HOLDERS_AT_MOST", 2)
     for number in range(4):
         pair = [post(f"{number}{name}", guid=f"guid {number}") for name in "ab"]
         read(feed, *pair, minute=10 * number)

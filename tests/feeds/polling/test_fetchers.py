@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from feeds.polling.fetchers import Fetchers
+from feeds.polling.poll import Fetchers
 from feeds.polling.read import Ask
 from tests.factories import NOW
 

@@ -7,7 +7,7 @@ from django.utils.http import http_date
 
 from feeds.models import Feed, Poll
 from feeds.polling.poll import poll_due
-from feeds.rules.outage import wants_all
+from feeds.rules.alerts import wants_all
 from tests.examples import some_now
 from tests.feeds.watched import Blog, at, post
 from tests.servers.documents import rss

@@ -2,7 +2,7 @@
 
 import pytest
 
-from feeds.rules.address_moves import BELIEVED_AFTER, count_move, is_believed, permanent_target
+from feeds.rules.alerts import BELIEVED_AFTER, count_move, is_believed, permanent_target
 
 OLD, NEW, OTHER = "https://old.example/feed", "https://new.example/feed", "https://other.example/feed"
 

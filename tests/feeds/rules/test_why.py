@@ -1,6 +1,6 @@
 import pytest
 
-from feeds.rules.why import WHY, because, every, in_short
+from feeds.rules.item_status import WHY, because, every, in_short
 
 
 @pytest.mark.parametrize("code", WHY)

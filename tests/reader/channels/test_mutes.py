@@ -9,7 +9,7 @@ from django.test import Client
 from reader.channels.filters import mute, unmute
 from reader.models import Channel, Follow, Reader
 from reader.rules.order import EPOCH, Key
-from reader.streams.watch import Watch
+from reader.streams.stream import Watch
 from tests.factories import NOW, FeedFactory
 from tests.reader.client import MicrosubClient
 from tests.reader.posts import an_entry, minutes, put

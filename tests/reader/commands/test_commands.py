@@ -6,7 +6,7 @@ import pytest
 
 from feeds.models import Feed
 from reader.models import AppPassword, Channel, Entry, Follow, Reader, TimelineEntry, Token
-from reader.people.app_passwords import sign_in
+from reader.people.tokens import sign_in
 from tests.console import json_of, printed, refused
 from tests.factories import FeedFactory
 from tests.feeds.watched import Blog

@@ -7,7 +7,7 @@ from urllib.parse import quote, urlencode
 from django.test import Client
 
 from reader.models import Reader
-from reader.people.app_passwords import key_for, make_app_password
+from reader.people.tokens import key_for, make_app_password
 from tests.factories import NOW
 
 READING_LIST = "user/-/state/com.google/reading-list"

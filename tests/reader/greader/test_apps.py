@@ -9,8 +9,8 @@ import pytest
 from common.clock import utcnow
 from feeds.models import Feed
 from reader.models import Channel, Entry, Reader, Star, TimelineEntry, Unread
-from reader.people.app_passwords import make_app_password
 from reader.people.readers import add_reader
+from reader.people.tokens import make_app_password
 from tests.examples import some_now
 from tests.factories import FeedFactory
 from tests.reader.greader.apps import (

@@ -16,8 +16,8 @@ from xml.sax.saxutils import quoteattr
 import pytest
 
 from common.clock import utcnow
-from reader.people.app_passwords import make_app_password
 from reader.people.readers import add_reader
+from reader.people.tokens import make_app_password
 from tests.factories import FeedFactory
 from tests.reader.posts import an_entry, put
 

@@ -11,7 +11,7 @@ from django.test import Client
 from common.clock import utcnow
 from common.rates import Limit
 from reader.models import AppPassword, Reader
-from reader.people.app_passwords import key_for, make_app_password, revoke_app_password
+from reader.people.tokens import key_for, make_app_password, revoke_app_password
 from tests.factories import NOW
 from tests.reader.greader.client import FORM, GoogleApp
 
@@ -81,7 +81,7 @@ def test_too_many_wrong_passwords_have_to_wait(ada: Reader, bob: Reader, typed: 
 def test_a_name_that_is_tried_from_everywhere_has_to_wait(
     typed: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("reader.people.app_passwords.WRONG_FOR_A_NAME", Limit("app-wrong", 5))
+    monkeypatch.setattr("reader.people.tokens.WRONG_FOR_A_NAME", Limit("app-wrong", 5))
     for number in range(5):
         sign_in("ada", "wrong", ip=f"192.0.2.{number}")
     assert sign_in("ada", typed, ip="192.0.2.99").status_code == 429

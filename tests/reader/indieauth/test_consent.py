@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from reader.indieauth.clients import read_client
+from reader.indieauth.grants import read_client
 from reader.models import Code, Reader
 from tests.examples import some_now
 from tests.reader.indieauth.client_app import ClientApp

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from reader.media.icons import html_by_proxy, jf2_by_proxy
 from reader.media.pictures import media_path
-from reader.media.posts import html_by_proxy, jf2_by_proxy
 from reader.models import Channel, Reader
 from tests.reader.client import MicrosubClient
 from tests.reader.greader.client import READING_LIST, GoogleApp

@@ -14,7 +14,7 @@ from reader.microsub.actions import ASKED, POSTED
 from reader.microsub.view import EVENTS
 from reader.models import Channel, Reader, Token, Unread
 from reader.people.tokens import make_token, revoke_token
-from reader.rules.scopes import SCOPES
+from reader.rules.parameters import SCOPES
 from tests.examples import some_now
 from tests.factories import NOW, FeedFactory
 from tests.reader.client import MicrosubClient

@@ -7,7 +7,7 @@ import pytest
 from django.test import Client
 
 from reader.models import AppPassword, Reader
-from reader.people.app_passwords import make_app_password, sign_in
+from reader.people.tokens import make_app_password, sign_in
 from tests.factories import NOW
 
 pytestmark = pytest.mark.django_db
@@ -85,7 +85,7 @@ def test_the_password_is_created_once_it_is_confirmed(browser: Client, ada: Read
 
 
 def test_there_are_not_more_than_enough(browser: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("reader.people.app_passwords.MAX_APP_PASSWORDS", 1)
+    monkeypatch.setattr("reader.people.tokens.MAX_APP_PASSWORDS", 1)
     assert browser.post(PAGE, {"app": "one"}).status_code == 200
     assert browser.post(PAGE, {"app": "two"}).status_code == 400
     browser.post(PAGE, {"revoke": AppPassword.objects.get().pk})

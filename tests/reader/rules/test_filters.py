@@ -17,7 +17,7 @@ from reader.rules.filters import (
     judged,
     looked_at,
 )
-from reader.rules.kinds import KINDS
+from reader.rules.jf2 import KINDS
 
 CHARACTERS = st.characters(categories=["L", "N", "P", "S", "Zs"])
 TERMS = st.text(CHARACTERS, min_size=1, max_size=12).filter(

@@ -10,9 +10,7 @@ from hypothesis import strategies as st
 from common.html.clean import clean
 from common.text import words
 from feeds.parsing.entry import Citation, Entry, Media, Person, Social, Spot
-from reader.rules.authors import author_key
-from reader.rules.jf2 import post_jf2, searched_text
-from reader.rules.kinds import kind_of
+from reader.rules.jf2 import author_key, kind_of, post_jf2, searched_text
 from reader.rules.retention import kept_since, starting_unread
 from tests.factories import NOW
 

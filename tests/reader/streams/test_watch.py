@@ -13,7 +13,7 @@ from reader.channels.follows import move_follow, unfollow
 from reader.entries.place import place_entry
 from reader.models import Channel, Entry, Follow, Reader, TimelineEntry
 from reader.rules.order import EPOCH, Key
-from reader.streams.watch import Event, Watch
+from reader.streams.stream import Event, Watch
 from reader.timelines import marks
 from reader.timelines.pages import Timeline, unread_counts
 from tests.factories import NOW, FeedFactory

@@ -4,7 +4,7 @@ import re
 from html import unescape
 from typing import Any
 
-from channels.http.measures import utf16_units
+from channels.http.links import utf16_units
 from tests.servers.api_server import ApiServer, Reply, Request
 
 TOKEN = "123456:bot-token_AbCdEf0123456789"

@@ -13,8 +13,7 @@ from delivery.issues.pause import resume_newsletter
 from delivery.models import Delivery, Issue, MailboxMessage
 from feedletter_site.models import Origin as ImportedFrom
 from feeds.models import Feed, Item
-from migrate_from.rss2email import read
-from migrate_from.rss2email_keys import posts_of
+from migrate_from.rss2email import posts_of, read
 from subscriptions.models import Destination, Subscribable, Subscription
 from subscriptions.privacy.erase import erase
 from subscriptions.rules.origin import Origin

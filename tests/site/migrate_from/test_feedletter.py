@@ -17,7 +17,7 @@ from feeds.models import Feed, Item
 from migrate_from.feedletter.dump import read_database, read_dump
 from migrate_from.feedletter.rows import moment
 from subscriptions.models import Assignment, Subscribable, Subscription
-from subscriptions.rules.invitations import NUMBERS_EACH
+from subscriptions.rules.sign_up import NUMBERS_EACH
 from tests.servers.feed_server import FeedServer
 from tests.site.migrate_from.feedletter_dump import (
     FILES,

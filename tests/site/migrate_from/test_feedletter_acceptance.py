@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from subscriptions.rules.invitations import Suffix, invitation
+from subscriptions.rules.sign_up import Suffix, invitation
 from tests.load import shifted_clock
 from tests.load.installation import Installation, sqlite_installation
 from tests.servers.feed_server import FeedServer

@@ -16,7 +16,7 @@ from feedletter_site.migrate_from import take_over
 from feedletter_site.migrate_from.confirmations import send_confirmations
 from feedletter_site.models import Arrival
 from subscriptions.models import Notice, Subscription, Suppression
-from subscriptions.subscribers.expire import expire_sign_ups
+from subscriptions.subscribers.leave import expire_sign_ups
 from subscriptions.subscribers.sign_up import confirm_subscriptions
 from tests.site.migrate_from.feedletter_dump import NOW, ZONE, dump, run, site
 from tests.site.migrate_from.pages import act, page

@@ -11,7 +11,7 @@ from django.test import Client
 from delivery.letters.notices import take_notices
 from delivery.models import Delivery
 from subscriptions.models import OldName, Subscribable, Subscription, UpstreamSalt
-from subscriptions.rules.invitations import Suffix, invitation
+from subscriptions.rules.sign_up import Suffix, invitation
 from tests.factories import SubscribableFactory
 from tests.site.migrate_from.feedletter_dump import NOW, SALT, dump, run, site
 from tests.site.migrate_from.test_cordfeeder import everything, words

@@ -12,7 +12,7 @@ from common.clock import utcnow
 from delivery.models import LaneDomain
 from feedletter_site.monitoring import attention
 from feedletter_site.monitoring.attention import ALERTS_SHOWN, OVERDUE
-from subscriptions.subscribers.rate_limits import note_proxy
+from subscriptions.subscribers.antispam import note_proxy
 from tests.factories import (
     AssignableFactory,
     BroadcastFactory,

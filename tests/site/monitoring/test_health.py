@@ -14,13 +14,13 @@ from django.db.migrations.recorder import MigrationRecorder
 from django.test import Client
 
 from feedletter_site.management.commands.up import data_locked
-from feedletter_site.monitoring import health
+from feedletter_site.monitoring import stages
 from tests.services import free_port
 
 
 @pytest.fixture(autouse=True)
 def _forget() -> None:
-    health._migrated.clear()
+    stages._migrated.clear()
 
 
 @pytest.mark.parametrize("method", ["get", "head"])
@@ -40,7 +40,7 @@ def test_readyz_is_ok_when_all_is_migrated(client: Client) -> None:
 @pytest.mark.django_db
 def test_readyz_is_ok_behind_an_undeclared_proxy_but_says_so(client: Client) -> None:
     answer = client.get("/readyz", headers={"X-Forwarded-For": "203.0.113.9"})
-    assert (answer.status_code, answer.content) == (200, f"ok\n{health.UNDECLARED}".encode())
+    assert (answer.status_code, answer.content) == (200, f"ok\n{stages.UNDECLARED}".encode())
     assert b"127.0.0.1" not in answer.content
 
 
@@ -63,7 +63,7 @@ def test_readyz_asks_the_database_every_time(client: Client, django_assert_num_q
 @pytest.mark.slow
 def test_readyz_says_that_the_database_is_away() -> None:
     code = (
-        "import django; django.setup(); from feedletter_site.monitoring.health import what_is_missing as w;"
+        "import django; django.setup(); from feedletter_site.monitoring.stages import what_is_missing as w;"
         "print(w())"
     )
     url = f"postgres://nobody@127.0.0.1:{free_port()}/nothing"
@@ -124,7 +124,7 @@ def test_readyz_says_that_the_disk_is_full(
     settings.DATA_DIR = tmp_path
     assert client.get("/readyz").status_code == 200
     free = shutil.disk_usage(tmp_path).free
-    monkeypatch.setattr(health, "LEAST_FREE", free * 2)
+    monkeypatch.setattr(stages, "LEAST_FREE", free * 2)
     answer = client.get("/readyz")
     assert (answer.status_code, answer.content) == (503, b"The disk that DATA_DIR is on is full.\n")
     assert client.get("/healthz").status_code == 200

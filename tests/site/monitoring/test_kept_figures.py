@@ -9,7 +9,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from common.clock import utcnow
-from delivery.bounces.list_growth import counted_of, growth_of
+from delivery.bounces.history import counted_of, growth_of
 from delivery.issues import progress
 from delivery.models import Delivery
 from feedletter_site.models import Figure

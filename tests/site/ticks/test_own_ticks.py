@@ -7,13 +7,13 @@ import pytest
 from django_celery_beat.models import PeriodicTask
 
 from feedletter_site.celery import app
-from feedletter_site.ticks.bootsteps import tasks_of
-from feedletter_site.ticks.own_ticks import (
+from feedletter_site.ticks.bootsteps import (
     ASK_AFTER,
     INTERVALS_REREAD_SECONDS,
     PATIENCE,
     OwnTicks,
     intervals_of,
+    tasks_of,
 )
 
 SEND, REAP = "delivery.send", "delivery.reap"
@@ -113,7 +113,7 @@ def test_a_worker_that_was_frozen_says_so(caplog: pytest.LogCaptureFixture) -> N
 
 def test_a_tick_that_comes_again_ends_it(caplog: pytest.LogCaptureFixture) -> None:
     world = World()
-    with caplog.at_level(logging.WARNING, "feedletter_site.ticks.own_ticks"):
+    with caplog.at_level(logging.WARNING, "feedletter_site.ticks.bootsteps"):
         world.live(60)
         world.ticks.hear(SEND)
         before = world.sent_at()

@@ -8,7 +8,7 @@ from django.core.exceptions import ValidationError
 from django.test import Client
 
 from common.pictures.codec import clean_picture
-from subscriptions.branding.site import alter_site, site_facts
+from subscriptions.branding.brands import alter_site, site_facts
 from subscriptions.models import Picture, SiteSettings
 from tests.factories import SubscribableFactory
 from tests.pictures import drawn, octets_of

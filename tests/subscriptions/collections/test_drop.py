@@ -4,7 +4,7 @@ import pytest
 
 from delivery.models import Issue, IssueItem
 from feeds.models import Feed, Item
-from feeds.rules.only_read import LETTERS_ENDED
+from feeds.rules.reposts import LETTERS_ENDED
 from subscriptions.collections.assign import (
     DropRefused,
     assign_item,

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.core.exceptions import ValidationError
 
-from common.admin.draw import block
+from common.admin.html import block
 from feeds.items.history import standing
 from feeds.models import Feed, Item
 from subscriptions.collections import post_rules

@@ -9,7 +9,7 @@ from django.test import Client
 from common.clock import utcnow
 from subscriptions.forms.sign_up import SignUpForm
 from subscriptions.models import Consent, Notice
-from subscriptions.rules.proof_of_work import solve
+from subscriptions.rules.sign_up import solve
 from subscriptions.subscribers import antispam
 from subscriptions.subscribers.antispam import shown_stamp
 from tests.factories import SubscribableFactory

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from subscriptions.newsletters.rhythm import in_words
+from subscriptions.rules.completion import describe
 from subscriptions.rules.schedule import Schedule
-from subscriptions.rules.words import describe
 from tests.subscriptions.rules.strategies import schedules, zones
 
 PARIS = ZoneInfo("Europe/Paris")

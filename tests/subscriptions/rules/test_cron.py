@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from subscriptions.rules.periods import Period, next_ends, period_for
-from subscriptions.rules.schedule import Schedule, check_cron
+from subscriptions.rules.schedule import Period, Schedule, check_cron, next_ends, period_for
 
 NEW_YORK = ZoneInfo("America/New_York")
 

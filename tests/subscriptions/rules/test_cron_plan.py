@@ -8,9 +8,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from subscriptions.rules.cron_plan import CronPlan, WeekPlan, cron_plan, on_weekdays, week_plan
-from subscriptions.rules.periods import next_ends, period_for
-from subscriptions.rules.schedule import Schedule, check_cron, firings
+from subscriptions.rules.schedule import (
+    CronPlan,
+    Schedule,
+    WeekPlan,
+    check_cron,
+    cron_plan,
+    firings,
+    next_ends,
+    on_weekdays,
+    period_for,
+    week_plan,
+)
 from tests.subscriptions.rules.strategies import LINES, moments, readings, schedules, times, zones
 
 DAYS = st.sets(st.integers(0, 6), min_size=1)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from subscriptions.rules.filter_words import InvalidWords, read_words, typed_words, word_of, word_pattern
+from subscriptions.rules.post_rules import InvalidWords, read_words, typed_words, word_of, word_pattern
 
 WORDS = st.text(st.characters(codec="utf-8", exclude_characters='*"“”„«»,;\\\0'), min_size=1, max_size=20)
 

@@ -6,7 +6,7 @@ from datetime import date, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from subscriptions.rules.growth import GrowthStretch, by_day, by_week, first_monday, totals
+from subscriptions.rules.origin import GrowthStretch, by_day, by_week, first_monday, totals
 
 TODAYS = st.dates(min_value=date(2001, 1, 1), max_value=date(2100, 1, 1))
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from subscriptions.rules.invitations import LARGEST_ID, Suffix, invitation, is_invited
+from subscriptions.rules.sign_up import LARGEST_ID, Suffix, invitation, is_invited
 
 # printf '\0\0\0\0\0\0\0\052pepperRemoveSuffix' | openssl dgst -sha3-256
 REMOVE_42 = "772dd210dfd3c250a421edfc417d374823bebd596033a90f8fdc5b7f2f355607"

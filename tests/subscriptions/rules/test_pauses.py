@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from subscriptions.rules.pauses import LENGTHS, BadDate, bounds, day_after, pause_end
+from subscriptions.rules.switches import LENGTHS, BadDate, bounds, day_after, pause_end
 from tests.subscriptions.rules.strategies import moments, zones
 
 NEW_YORK = ZoneInfo("America/New_York")

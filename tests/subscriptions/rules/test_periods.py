@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from subscriptions.rules.periods import Period, next_ends, period_for
-from subscriptions.rules.schedule import Schedule
+from subscriptions.rules.schedule import Period, Schedule, next_ends, period_for
 from tests.subscriptions.rules.strategies import moments, schedules, zones
 
 NEW_YORK = ZoneInfo("America/New_York")

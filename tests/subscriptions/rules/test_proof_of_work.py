@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from subscriptions.rules.proof_of_work import PARTS, is_solution, solve
+from subscriptions.rules.sign_up import PARTS, is_solution, solve
 
 SOLVED = solve("a challenge")
 

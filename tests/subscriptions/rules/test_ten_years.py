@@ -12,9 +12,7 @@ import pytest
 
 from subscriptions.rules.collections import within_type_id_for
 from subscriptions.rules.completion import CollectionFacts, is_complete
-from subscriptions.rules.cron_plan import on_weekdays
-from subscriptions.rules.periods import Period, period_for
-from subscriptions.rules.schedule import Schedule
+from subscriptions.rules.schedule import Period, Schedule, on_weekdays, period_for
 from tests.examples import some_now
 
 FIRST, LAST = date(2020, 1, 1), date(2030, 1, 1)

@@ -2,8 +2,7 @@
 
 import pytest
 
-from subscriptions.rules.sign_up import webmail_of
-from subscriptions.rules.typos import PROVIDERS, meant
+from subscriptions.rules.sign_up import PROVIDERS, meant, webmail_of
 
 
 @pytest.mark.parametrize(

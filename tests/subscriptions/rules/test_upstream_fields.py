@@ -2,7 +2,7 @@
 
 import pytest
 
-from subscriptions.rules.upstream_fields import UpstreamSignUp, WrongFields, read_sign_up
+from subscriptions.rules.validation import UpstreamSignUp, WrongFields, read_sign_up
 
 WEEKLY = ("subscribableName", "weekly")
 

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 
 from subscriptions.rules.collections import within_type_id_for
-from subscriptions.rules.periods import Period, period_for
-from subscriptions.rules.schedule import Schedule
+from subscriptions.rules.schedule import Period, Schedule, period_for
 from tests.subscriptions.rules.strategies import moments, schedules, zones
 
 

@@ -5,9 +5,9 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from common.zones import zone_words
+from common.clock import zone_words
+from subscriptions.rules.completion import describe, moment_words
 from subscriptions.rules.schedule import Schedule
-from subscriptions.rules.words import describe, moment_words
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 
 from common import signing
 from common.rates import forget_rows
-from subscriptions.rules.proof_of_work import solve
+from subscriptions.rules.sign_up import solve
 from subscriptions.subscribers.antispam import (
     is_answered,
     is_solved,

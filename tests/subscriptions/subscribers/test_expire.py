@@ -9,7 +9,7 @@ from delivery.letters.notices import take_notices
 from delivery.models import Delivery
 from subscriptions.models import Consent, Destination, Notice, Subscription
 from subscriptions.rules.origin import Origin
-from subscriptions.subscribers.expire import EXPIRED_AT_ONCE, expire_sign_ups
+from subscriptions.subscribers.leave import EXPIRED_AT_ONCE, expire_sign_ups
 from subscriptions.subscribers.sign_up import confirm_subscriptions, sign_up
 from tests.factories import (
     NOW,
@@ -88,7 +88,7 @@ def test_an_address_that_is_needed_otherwise_stays() -> None:
 
 
 def test_many_go_in_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("subscriptions.subscribers.expire.EXPIRED_AT_ONCE", 3)
+    monkeypatch.setattr("subscriptions.subscribers.leave.EXPIRED_AT_ONCE", 3)
     assert EXPIRED_AT_ONCE > 3
     UnconfirmedFactory.create_batch(10, subscribable=SubscribableFactory())
     assert expire_sign_ups(now=OVER) == 10

@@ -5,7 +5,7 @@ from django.db import connection
 
 from subscriptions.admin.subscription_filters import of_domain, search
 from subscriptions.models import Subscription
-from subscriptions.subscribers.name_index import ensure_index
+from subscriptions.subscribers.counts import ensure_index
 from tests.factories import DestinationFactory, SubscriptionFactory
 
 pytestmark = pytest.mark.django_db

@@ -14,7 +14,7 @@ from common.models import Tally
 from common.rates import CROWD_TIMES, HOUR, OverLimit, forget_rows
 from subscriptions.models import Consent, Destination, Notice, Subscription
 from subscriptions.rules.origin import How, Origin
-from subscriptions.subscribers.rate_limits import count_refusals
+from subscriptions.subscribers.antispam import count_refusals
 from subscriptions.subscribers.sign_up import sign_up
 from tests.factories import NOW, SubscribableFactory, SubscriptionFactory, SuppressionFactory
 

@@ -15,7 +15,7 @@ from delivery.letters.notices import take_notices
 from delivery.models import Delivery
 from subscriptions.models import Destination, Subscription
 from subscriptions.rules.limits import USUAL_LIMITS
-from subscriptions.subscribers.rate_limits import count_refusals
+from subscriptions.subscribers.antispam import count_refusals
 from tests.examples import NIGHTLY
 from tests.factories import NOW, SubscribableFactory
 

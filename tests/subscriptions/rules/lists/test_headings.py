@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from subscriptions.rules.lists.headings import COLUMNS, NoList, heading
-from subscriptions.rules.lists.programs import LIST_STATUSES
+from subscriptions.rules.lists.statuses import LIST_STATUSES
 
 MAILCHIMP = (
     "Email Address,First Name,Last Name,MEMBER_RATING,OPTIN_TIME,OPTIN_IP,CONFIRM_TIME,CONFIRM_IP,LATITUDE,"

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from subscriptions.rules.lists.times import NoTime, read_moment
+from subscriptions.rules.lists.rows import NoTime, read_moment
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 
