@@ -6,7 +6,7 @@ from tests.feeds.histories.history import History, Stage, play
 from tests.servers.feed_server import FeedServer
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="module")
 def feed_server() -> Iterator[FeedServer]:
     with FeedServer() as running:
         yield running
