@@ -15,7 +15,7 @@ from subscriptions.models import Subscribable
 from tests.factories import BridgeFactory, SubscribableFactory
 from tests.pictures import drawn, octets_of
 from tests.site.test_admin_journey import act, text
-from tests.site.test_admin_rules import form_of
+from tests.subscriptions.admin.test_rules import form_of
 
 pytestmark = pytest.mark.django_db
 

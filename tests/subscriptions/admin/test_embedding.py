@@ -12,7 +12,7 @@ from subscriptions.models import Subscribable
 from subscriptions.newsletters.define import alter_subscribable
 from tests.console import printed, refused
 from tests.factories import BridgeFactory, FeedFactory, SubscribableFactory
-from tests.site.test_admin_rules import form_of
+from tests.subscriptions.admin.test_rules import form_of
 
 pytestmark = pytest.mark.django_db
 

@@ -9,7 +9,7 @@ from django.urls import reverse
 
 from subscriptions.models import Subscribable
 from tests.factories import SubscribableFactory
-from tests.site.test_admin_rules import form_of
+from tests.subscriptions.admin.test_rules import form_of
 
 pytestmark = pytest.mark.django_db
 TABS = ("overview", "issues", "subscribers", "look", "settings", "site")
