@@ -1,15 +1,21 @@
-"""Trying an account: the server's message, without the password."""
+"""Trying an account: the server's message, without the password.
+
+Encryption and login errors stop the lane and harm no recipient.
+"""
 
 from pathlib import Path
 
 import pytest
 
+from channels.base import Outcome, Sent, Temporary
 from channels.email.account_url import Mailbox, parse_email_url
 from channels.email.session import CannotLogIn, probe_login
 from tests.channels.email_certificates import make_certificate, server_context, trusting
+from tests.channels.email_letters import IMPATIENT, message, send, session
 from tests.servers.raw_smtp import RawServer
-from tests.servers.smtp_server import DROP, SmtpServer
+from tests.servers.smtp_server import DROP, STALL, SmtpServer
 
+TLS_LOGIN = ("ada", "s3cret")
 LOGIN = ("ada", "s3crét")
 pytestmark = pytest.mark.filterwarnings("ignore:Requiring AUTH while not requiring TLS")
 
@@ -77,3 +83,119 @@ def test_a_server_that_speaks_something_else_is_said() -> None:
 def test_only_smtp_can_be_tried_so() -> None:
     with pytest.raises(CannotLogIn, match="Send a test email"):
         probe_login(Mailbox())
+
+
+# aiosmtpd warns about a login without TLS; here it is intended.
+
+
+def stops_the_lane(outcome: Outcome, *said: str) -> bool:
+    """Return whether it waits and stops the lane; assert these words, and no password."""
+    assert isinstance(outcome, Temporary), outcome
+    assert "s3cret" not in outcome.text
+    assert not [part for part in said if part not in outcome.text], outcome.text
+    return outcome.stops_lane
+
+
+@pytest.mark.parametrize("tls", ["starttls", "implicit"])
+def test_a_letter_goes_through_tls_with_a_checked_certificate(tls: str, certificate: Path) -> None:
+    with SmtpServer(tls=tls, context=server_context(certificate)) as server:
+        client = session(server.url, context=trusting(certificate))
+        assert isinstance(send(client), Sent)
+        assert isinstance(send(client), Sent)
+        client.close()
+    assert (len(server.messages), server.connections) == (2, 1)
+
+
+@pytest.mark.parametrize("tls", ["starttls", "implicit"])
+def test_a_certificate_that_nobody_vouches_for_stops_the_lane(tls: str, certificate: Path) -> None:
+    with SmtpServer(tls=tls, context=server_context(certificate)) as server:
+        assert stops_the_lane(send(session(server.url)), "certificate was refused", str(server.port))
+    assert server.messages == []
+
+
+def test_a_certificate_of_another_name_stops_the_lane(certificate: Path) -> None:
+    with SmtpServer(tls="implicit", context=server_context(certificate)) as server:
+        url = server.url.replace("127.0.0.1", "localhost")
+        assert stops_the_lane(send(session(url, context=trusting(certificate))), "certificate was refused")
+
+
+def test_an_expired_certificate_stops_the_lane(tmp_path: Path) -> None:
+    expired = make_certificate(tmp_path, days=-1)
+    with SmtpServer(tls="starttls", context=server_context(expired)) as server:
+        outcome = send(session(server.url, context=trusting(expired)))
+    assert stops_the_lane(outcome, "expired")
+
+
+def test_without_starttls_nothing_is_sent_in_the_clear() -> None:
+    with SmtpServer(login=TLS_LOGIN) as server:
+        url = server.url.replace("smtp:", "smtp+starttls:")
+        assert stops_the_lane(send(session(url)), "doesn’t offer STARTTLS")
+    assert "auth" not in server.commands
+    assert "mail" not in server.commands
+
+
+def test_what_was_said_before_tls_is_forgotten(certificate: Path) -> None:
+    """An attacker adds a response to the one that starts TLS; it must not count as one inside TLS."""
+    replies = {"EHLO": b"250-mx\r\n250 STARTTLS\r\n", "STAR": b"220 go\r\n250-mx\r\n250 AUTH PLAIN\r\n"}
+    with RawServer(replies, tls=server_context(certificate)) as server:
+        url = server.url.replace("smtp://", "smtp+starttls://ada:s3cret@")
+        outcome = send(session(url, context=trusting(certificate)))
+    assert stops_the_lane(outcome, "no supported sign-in method")
+    assert server.verbs.count("EHLO") == 2
+    assert "AUTH" not in server.verbs
+
+
+@pytest.mark.parametrize("tls", ["", "starttls"])
+def test_a_login_opens_the_door(tls: str, certificate: Path) -> None:
+    with SmtpServer(tls=tls, context=server_context(certificate), login=TLS_LOGIN) as server:
+        client = session(server.url, context=trusting(certificate))
+        assert isinstance(send(client), Sent)
+        client.close()
+    assert len(server.messages) == 1
+
+
+def test_a_server_that_knows_login_only_gets_it() -> None:
+    # The password's base64 starts with "CZNJ".
+    replies = {"EHLO": b"250-mx\r\n250 AUTH LOGIN\r\n", "AUTH": b"334 UGFzcw==\r\n", "CZNJ": b"235 ok\r\n"}
+    with RawServer(replies) as server:
+        assert isinstance(send(session(server.url.replace("//", "//ada:s3cret@"))), Sent)
+
+
+@pytest.mark.parametrize("tls", ["", "starttls"])
+def test_a_wrong_password_stops_the_lane_and_names_what_to_check(tls: str, certificate: Path) -> None:
+    with SmtpServer(tls=tls, context=server_context(certificate), login=("ada", "another")) as server:
+        url = server.url.replace("another", "s3cret")
+        outcome = send(session(url, context=trusting(certificate)))
+    assert stops_the_lane(outcome, "EMAIL_URL", "535 5.7.8")
+
+
+@pytest.mark.parametrize("reply", ["454 4.7.0 try later", "421 4.7.0 too many logins", DROP, STALL])
+def test_a_login_that_does_not_end_stops_the_lane(reply: str) -> None:
+    with SmtpServer(login=TLS_LOGIN) as server:
+        server.answer("auth", reply)
+        assert stops_the_lane(send(session(server.url, timeouts=IMPATIENT)))
+        server.forget_answers()
+        assert isinstance(send(session(server.url)), Sent)
+
+
+def test_a_server_that_offers_no_login_stops_the_lane() -> None:
+    with RawServer({}) as server:
+        outcome = send(session(server.url.replace("//", "//ada:s3cret@")))
+    assert stops_the_lane(outcome, "EMAIL_URL", "no supported sign-in method")
+
+
+def test_a_server_that_wants_a_login_stops_the_lane() -> None:
+    with SmtpServer(login=TLS_LOGIN) as server:
+        outcome = send(session(server.url.replace("ada:s3cret@", "")), message())
+    assert stops_the_lane(outcome, "EMAIL_URL", "530 5.7.0")
+
+
+def test_a_plain_server_behind_an_implicit_url_stops_the_lane() -> None:
+    with SmtpServer() as server:
+        assert stops_the_lane(send(session(server.url.replace("smtp:", "smtps:"))), str(server.port))
+
+
+def test_a_tls_server_behind_a_plain_url_stops_the_lane(certificate: Path) -> None:
+    with SmtpServer(tls="implicit", context=server_context(certificate)) as server:
+        url = server.url.replace("smtps:", "smtp:")
+        assert stops_the_lane(send(session(url, timeouts=IMPATIENT)), str(server.port))

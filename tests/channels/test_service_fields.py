@@ -1,19 +1,26 @@
-"""Fields of destinations and options of every service: what is refused, and how the rest is kept."""
+"""Fields of destinations and options of every service: what is refused, and how the rest is kept.
+
+Secrets among the fields of destinations: accepted, and never shown.
+"""
 
 from collections.abc import Mapping
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from channels.base import CrashPolicy
+from channels.base import Ambiguous, CrashPolicy
 from channels.bridge import Bridge
+from channels.fields import posting_url
+from channels.http.client import masked, secrets_in
 from common.ports import channels
 from common.ports.channels import InvalidDestination
 from delivery.models import Account
 from tests.servers.services import bluesky, discord, gotify, ntfy, telegram, webhook, zulip
 from tests.servers.services.push_service import Browser, text_of
 
-pytestmark = pytest.mark.django_db
+URL = "https://hooks.example/services/T0000/B0000/very-secret-token?key=another-secret"
 SECRET = "very-secret"
 DISCORD_URL = f"https://discord.com{discord.WEBHOOK}"
 SLACK = {"account": "news", "webhook_url": "https://e.example/services/x"}
@@ -158,7 +165,7 @@ TIDY: tuple[tuple[str, dict[str, str], dict[str, str]], ...] = (
 )  # fmt: skip
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def _accounts() -> None:
     for kind, name in (("telegram", "bees"), ("discord_bot", "hive")):
         secrets: Any = {"token": telegram.TOKEN}
@@ -175,11 +182,15 @@ def rows(table: Mapping[str, Mapping[str, tuple[str, ...]]]) -> list[tuple[str, 
 
 
 @pytest.mark.parametrize("key", GOOD)
+@pytest.mark.usefixtures("_accounts")
+@pytest.mark.django_db
 def test_a_good_destination_is_taken(key: str) -> None:
     assert channels.get(key).parse_destination(GOOD[key]).core
 
 
 @pytest.mark.parametrize(("key", "name", "value"), rows(WRONG))
+@pytest.mark.usefixtures("_accounts")
+@pytest.mark.django_db
 def test_a_wrong_field_is_refused_by_its_name_and_no_secret_is_repeated(
     key: str, name: str, value: str
 ) -> None:
@@ -191,26 +202,79 @@ def test_a_wrong_field_is_refused_by_its_name_and_no_secret_is_repeated(
 
 
 @pytest.mark.parametrize(("key", "given", "name"), WRONG_TOGETHER)
+@pytest.mark.usefixtures("_accounts")
+@pytest.mark.django_db
 def test_fields_that_do_not_go_together_are_refused(key: str, given: dict[str, str], name: str) -> None:
     with pytest.raises(InvalidDestination, match=f"{name}: "):
         channels.get(key).parse_destination({**GOOD[key], **given})
 
 
 @pytest.mark.parametrize(("key", "name", "value"), rows(WRONG_OPTIONS))
+@pytest.mark.usefixtures("_accounts")
+@pytest.mark.django_db
 def test_a_wrong_option_is_refused_by_its_name(key: str, name: str, value: str) -> None:
     with pytest.raises(InvalidDestination, match=rf"{name}: |“{name}”"):
         channels.get(key).parse_options({name: value})
 
 
 @pytest.mark.parametrize(("key", "given", "kept"), TIDY)
+@pytest.mark.usefixtures("_accounts")
+@pytest.mark.django_db
 def test_options_are_kept_tidy(key: str, given: dict[str, str], kept: dict[str, str]) -> None:
     assert channels.get(key).parse_options(given) == kept
 
 
 @pytest.mark.parametrize("kind", channels.bridge_kinds(), ids=lambda kind: kind.key)
+@pytest.mark.usefixtures("_accounts")
+@pytest.mark.django_db
 def test_only_where_nobody_can_ask_an_option_says_what_happens_then(kind: Bridge) -> None:
     is_asked = "when_unsure" in {field.name for field in kind.option_fields}
     assert is_asked == (kind.crash_policy is CrashPolicy.HOLD)
     if is_asked:
         for choice in ({"when_unsure": "repeat"}, {"when_unsure": "skip"}):
             assert kind.parse_options(choice) == choice
+
+
+@pytest.mark.parametrize(
+    "said",
+    [URL, "/services/T0000/B0000/very-secret-token", "no very-secret-token here", "key=another-secret"],
+)
+def test_no_part_of_it_is_shown(said: str) -> None:
+    outcome = masked(Ambiguous(f"The server said: {said}"), secrets_in(URL))
+    assert isinstance(outcome, Ambiguous)
+    shown = outcome.text
+    assert "secret" not in shown
+    assert shown.startswith("The server said: ")
+
+
+def test_words_that_are_no_secret_are_shown() -> None:
+    said = "hooks.example knows no services"
+    assert masked(Ambiguous(said), secrets_in(URL)) == Ambiguous(said)
+
+
+@pytest.mark.parametrize(
+    ("typed", "kept"),
+    [
+        ("https://Hooks.Example:443/a/B?c=D", "https://hooks.example/a/B?c=D"),
+        ("http://127.0.0.1:8065/hooks/x", "http://127.0.0.1:8065/hooks/x"),
+    ],
+)
+def test_only_the_host_is_made_the_same(typed: str, kept: str) -> None:
+    assert posting_url("hooks.example")(typed) == kept
+
+
+@given(st.text(max_size=100))
+def test_what_is_no_address_is_refused_without_repeating_it(typed: str) -> None:
+    with pytest.raises(
+        ValueError,
+        match=r"^this isn’t an address to post to\. Use an address like https://hooks\.example/\.$",
+    ):
+        posting_url("hooks.example")(f"ftp:{typed}")
+
+
+def test_a_field_of_one_name_is_as_secret_with_every_channel() -> None:
+    """Commands have one option for all of them, and prompt for the secret ones."""
+    secrets: dict[str, bool] = {}
+    for kind in channels.all_kinds():
+        for field in kind.destination_fields:
+            assert secrets.setdefault(field.name, field.secret) is field.secret, (kind.key, field.name)

@@ -1,18 +1,25 @@
-"""Without Redis the cache is empty, and nothing else happens."""
+"""Without Redis the cache is empty, and nothing else happens.
+
+A cache with expiry stays within its size.
+"""
 
 import logging
 from collections.abc import Iterator
+from functools import partial
 
 import pytest
 import redis
 from django.core.cache.backends.redis import RedisCache
+from hypothesis import given
+from hypothesis import strategies as st
 
 from common import caching
 from common.caching import SteadyRedisCache
+from common.ttl_cache import TtlCache
 from tests import services
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(caching._State, "away", False)
     monkeypatch.setattr(caching._State, "ask_at", float("-inf"))
@@ -26,6 +33,7 @@ def nowhere() -> Iterator[SteadyRedisCache]:
     made.spare.clear()
 
 
+@pytest.mark.usefixtures("fresh")
 def test_without_redis_every_operation_is_answered_by_this_process(nowhere: SteadyRedisCache) -> None:
     assert nowhere.get("a", "nothing") == "nothing"
     assert nowhere.add("a", 1)
@@ -45,6 +53,7 @@ def test_without_redis_every_operation_is_answered_by_this_process(nowhere: Stea
         nowhere.incr("unknown")
 
 
+@pytest.mark.usefixtures("fresh")
 def test_a_redis_that_is_away_is_told_of_once_and_asked_seldom(
     nowhere: SteadyRedisCache, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -65,6 +74,7 @@ def test_a_redis_that_is_away_is_told_of_once_and_asked_seldom(
     assert "Redis is away" in caplog.messages[0]
 
 
+@pytest.mark.usefixtures("fresh")
 def test_when_redis_is_back_it_is_asked_again(caplog: pytest.LogCaptureFixture) -> None:
     with services.redis_server() as url, caplog.at_level(logging.WARNING, "common.caching"):
         cache = SteadyRedisCache(url, {})
@@ -76,6 +86,7 @@ def test_when_redis_is_back_it_is_asked_again(caplog: pytest.LogCaptureFixture) 
     assert caplog.messages == ["Redis is back."]
 
 
+@pytest.mark.usefixtures("fresh")
 def test_what_another_release_wrote_is_forgotten_and_not_an_error(redis_url: str) -> None:
     cache = SteadyRedisCache(redis_url, {})
     client = redis.Redis.from_url(redis_url)
@@ -86,3 +97,46 @@ def test_what_another_release_wrote_is_forgotten_and_not_an_error(redis_url: str
     cache.set("old", {"sent": 3})
     assert cache.get("old") == {"sent": 3}
     cache.delete("old")
+
+
+def made(text: str) -> TtlCache[str]:
+    shelf: TtlCache[str] = TtlCache(room=10, seconds=60, size=len)
+    for letter in text:
+        shelf.get(letter, partial(str.__mul__, letter, 3))
+    return shelf
+
+
+def test_what_stands_there_is_not_made_again() -> None:
+    shelf = made("a")
+    assert shelf.get("a", lambda: "made again") == "aaa"
+
+
+def test_what_was_asked_for_longest_ago_goes_first() -> None:
+    shelf = made("abcad")
+    assert shelf.get("a", lambda: "made again") == "aaa"
+    assert shelf.get("b", lambda: "new") == "new"
+
+
+def test_after_its_time_it_is_made_again() -> None:
+    now = [0.0]
+    shelf: TtlCache[str] = TtlCache(room=10, seconds=60, size=len, clock=lambda: now[0])
+    assert shelf.get("a", lambda: "old") == "old"
+    now[0] = 59.0
+    assert shelf.get("a", lambda: "new") == "old"
+    now[0] = 60.0
+    assert shelf.get("a", lambda: "new") == "new"
+
+
+def test_what_is_larger_than_the_room_is_shown_and_not_kept() -> None:
+    shelf = made("a")
+    assert shelf.get("x", lambda: "x" * 11) == "x" * 11
+    assert shelf.get("x", lambda: "again") == "again"
+    assert shelf.get("a", lambda: "gone") == "aaa"
+
+
+@given(st.lists(st.tuples(st.sampled_from("abcde"), st.integers(0, 12))))
+def test_the_room_is_never_exceeded(asked: list[tuple[str, int]]) -> None:
+    shelf: TtlCache[str] = TtlCache(room=10, seconds=0, size=len)
+    for key, size in asked:
+        assert shelf.get(key, partial(str.__mul__, "x", size)) == "x" * size
+        assert 0 <= shelf.used <= 10

@@ -1,14 +1,40 @@
-"""The list of deliveries: search and filters."""
+"""The list of deliveries: search and filters.
 
+A delivery's page says what it waits for, and what a person can do about it.
+Bounces in the admin.
+After a restore, the admin shows a notice above all else, and lets a person decide.
+"""
+
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.test import Client
+from django.urls import reverse
 
 from common.admin import lists
+from common.admin.html import block, inline
 from common.admin.lists import BoundedPaginator, FewChoices
-from tests.factories import DeliveryFactory, FeedFactory, ItemFactory, LaneFactory, SubscribableFactory
+from delivery.admin.delivery import waits_for
+from delivery.engine.claim import begin, is_open
+from delivery.models import Bounce, Delivery, LaneDomain
+from delivery.panels import item_issues
+from subscriptions.models import Suppression
+from tests.delivery.ledger import queued, states
+from tests.factories import (
+    NOW,
+    BounceFactory,
+    DeliveryFactory,
+    FeedFactory,
+    IssueFactory,
+    IssueItemFactory,
+    ItemFactory,
+    LaneFactory,
+    SubscribableFactory,
+    an_issue,
+)
 
+PAGE = "admin:delivery_restore_changelist"
 pytestmark = pytest.mark.django_db
 LIST = "/admin/delivery/delivery/"
 
@@ -104,3 +130,182 @@ def test_posts_are_searched_within_a_feed_or_among_the_newest(
     monkeypatch.setattr(lists, "SEARCHED", 1)
     assert shown(q="bees") == {new.pk}
     assert shown(q="bees", feed__id__exact=str(feed.pk)) == {old.pk}
+
+
+def said(**facts: Any) -> str:
+    row = DeliveryFactory(domain="x.example", **facts)
+    return inline(waits_for(row))
+
+
+def a_paused_domain(row: Any) -> None:
+    LaneDomain.objects.create(
+        lane=row.lane, domain="x.example", refilled_at=NOW, paused=True, paused_reason="They refuse us."
+    )
+
+
+@pytest.mark.parametrize("state", ["sent", "queued", "deferred", "cancelled"])
+def test_what_is_done_or_goes_at_its_time_waits_for_nobody(state: str) -> None:
+    assert said(state=state) == ""
+
+
+@pytest.mark.parametrize(
+    ("held_for", "words"),
+    [
+        ("", "For you: nobody knows whether it arrived."),
+        ("restore", "For you: a backup was restored"),
+        ("pause", "The pause has ended: it is sent in a moment."),
+        ("domain", "Its domain’s pause has ended: it is sent in a moment."),
+    ],
+)
+def test_what_is_held_says_for_whom(held_for: str, words: str) -> None:
+    assert words in said(state="held", held_for=held_for)
+
+
+@pytest.mark.parametrize("facts", [{"state": "held", "held_for": "pause"}, {"state": "queued"}])
+def test_a_pause_is_named_with_where_it_is_ended(facts: dict[str, str]) -> None:
+    row = DeliveryFactory(domain="x.example", **facts)
+    newsletter = row.issue.subscribable
+    newsletter.sending_paused_at, newsletter.sending_paused_reason = NOW, "Many complained."
+    assert f"{newsletter}</a> is paused: Many complained. Resume it" in inline(waits_for(row))
+    row.issue.paused_at = NOW - timedelta(hours=1)
+    assert f"{row.issue}</a> is paused. Resume it" in inline(waits_for(row))
+
+
+@pytest.mark.parametrize("facts", [{"state": "held", "held_for": "domain"}, {"state": "deferred"}])
+def test_a_domain_that_refuses_us_is_named_with_its_lane(facts: dict[str, str]) -> None:
+    row = DeliveryFactory(domain="x.example", **facts)
+    a_paused_domain(row)
+    assert inline(waits_for(row)).startswith("Emails to x.example are paused in ")
+    assert "They refuse us. Resume them there" in inline(waits_for(row))
+
+
+def test_a_paused_lane_is_named_last() -> None:
+    row = DeliveryFactory(domain="x.example", state="queued")
+    row.lane.paused, row.lane.paused_reason = True, "The password is wrong."
+    assert "is paused: The password is wrong. Resume it" in inline(waits_for(row))
+    a_paused_domain(row)
+    assert "The password is wrong." not in inline(waits_for(row))
+
+
+def page(client: Client, name: str, *args: Any, **query: str) -> str:
+    return client.get(reverse(f"admin:{name}", args=args), query).content.decode()
+
+
+def test_bounces_can_be_searched_and_filtered(admin_client: Client) -> None:
+    BounceFactory(diagnostic="550 5.1.1 Nobody of that name")
+    BounceFactory(kind="soft", diagnostic="Mailbox <b>full</b>")
+    found = page(admin_client, "delivery_bounce_changelist", q="full")
+    assert "Mailbox &lt;b&gt;full&lt;/b&gt;" in found
+    assert "Nobody of that name" not in found
+    assert "Nobody of that name" in page(admin_client, "delivery_bounce_changelist", kind__exact="hard")
+
+
+def test_a_delivery_a_subscriber_and_an_address_tell_what_came_back(admin_client: Client) -> None:
+    bounce = BounceFactory(diagnostic="550 <i>gone</i>")
+    other = BounceFactory(diagnostic="550 somebody else")
+    delivery = bounce.delivery
+    for name, row in (
+        ("delivery_delivery", delivery),
+        ("subscriptions_subscription", delivery.subscription),
+        ("subscriptions_destination", delivery.destination),
+    ):
+        shown = page(admin_client, f"{name}_change", row.pk)
+        assert "550 &lt;i&gt;gone&lt;/i&gt;" in shown
+        assert other.diagnostic not in shown
+
+
+@pytest.mark.parametrize(("action", "count"), [("suppress_held", 1), ("let_be", 0)])
+def test_a_person_decides_on_what_is_held(admin_client: Client, action: str, count: int) -> None:
+    held, settled = BounceFactory(held=True), BounceFactory()
+    assert "1 bounce is held for you" in page(admin_client, "index")
+    chosen = {"action": action, "_selected_action": [held.pk, settled.pk]}
+    admin_client.post(reverse("admin:delivery_bounce_changelist"), chosen)
+    assert Suppression.objects.count() == count
+    assert not Bounce.objects.filter(held=True).exists()
+    assert "held for you" not in page(admin_client, "index")
+
+
+@pytest.fixture
+def restored() -> None:
+    queued(2, issue=IssueFactory(title="Sent before"))
+    queued(1, issue=IssueFactory(title="Not sent"))
+    ItemFactory()
+    begin(now=NOW)
+
+
+def index(client: Client) -> str:
+    return client.get(reverse("admin:index")).content.decode()
+
+
+def post(client: Client, **data: str) -> str:
+    return client.post(reverse(PAGE), data, follow=True).content.decode()
+
+
+def test_without_a_restore_nothing_is_said(admin_client: Client) -> None:
+    assert "backup" not in index(admin_client)
+    assert "manage.py after_restore" in admin_client.get(reverse(PAGE)).content.decode()
+
+
+def test_the_first_page_says_it_first_with_two_answers(admin_client: Client, restored: None) -> None:
+    shown = index(admin_client)
+    assert "3 deliveries and 1 post are held" in shown
+    assert shown.index("A backup was restored") < shown.index("fl-next")
+    assert "Look through" in shown
+    assert "Send all of it" in shown
+
+
+def test_sending_all_of_it_is_confirmed_first(admin_client: Client, restored: None) -> None:
+    assert "3 deliveries will be sent" in post(admin_client, go="1")
+    assert states() == {"held": 3}
+    assert "3 deliveries queued so far" in post(admin_client, go="1", confirmed="1")
+    assert (states(), is_open()) == ({"queued": 3}, None)
+
+
+def test_an_issue_that_had_gone_out_is_not_sent(admin_client: Client, restored: None) -> None:
+    shown = admin_client.get(reverse(PAGE)).content.decode()
+    issue = Delivery.objects.filter(issue__title="Sent before").values_list("issue", flat=True)[0]
+    assert shown.index("Not sent") != shown.index("Sent before")
+    assert "2 readers will not get" in post(admin_client, issue=str(issue))
+    assert states() == {"held": 3}
+    assert "2 deliveries of “Sent before” cancelled" in post(admin_client, issue=str(issue), confirmed="1")
+    assert states() == {"cancelled": 2, "held": 1}
+
+
+def test_an_issue_that_is_gone_is_said_so(admin_client: Client, restored: None) -> None:
+    assert "no longer exists" in post(admin_client, issue="999999")
+
+
+def test_only_who_may_change_deliveries_decides(
+    client: Client, restored: None, django_user_model: Any
+) -> None:
+    client.force_login(django_user_model.objects.create_user("staff", is_staff=True))
+    assert client.get(reverse(PAGE)).status_code == 403
+    assert client.post(reverse(PAGE), {"go": "1", "confirmed": "1"}).status_code == 403
+    assert states() == {"held": 3}
+
+
+def test_a_posts_page_says_how_many_got_it(admin_client: Client) -> None:
+    issue = an_issue(posts=1)
+    for state in ("sent", "sent", "failed"):
+        DeliveryFactory(issue=issue, state=state)
+    item = issue.issue_items.get().item
+    assert item is not None
+    assert "1 failed, 2 sent" in block(item_issues(item))
+    assert "2 sent" in admin_client.get(reverse("admin:feeds_item_change", args=[item.pk])).content.decode()
+
+
+def test_an_issue_that_nobody_got_says_none() -> None:
+    item = ItemFactory(state="cleared")
+    IssueItemFactory(issue=IssueFactory(published_at=None), item=item)
+    assert ">none<" in block(item_issues(item))
+    assert "waits for approval" in block(item_issues(item))
+
+
+def test_issues_are_counted_in_one_question(django_assert_num_queries: object) -> None:
+    item = ItemFactory(state="cleared")
+    for _ in range(4):
+        issue = IssueFactory()
+        IssueItemFactory(issue=issue, item=item)
+        DeliveryFactory(issue=issue)
+    with django_assert_num_queries(2):  # type: ignore[operator]
+        block(item_issues(item))

@@ -1,4 +1,7 @@
-"""Signed data may still contain anything: it is parsed, or refused as no interaction."""
+"""Signed data may still contain anything: it is parsed, or refused as no interaction.
+
+The polling interval of a shared feed, by its servers' choices.
+"""
 
 from contextlib import suppress
 from typing import Any
@@ -7,9 +10,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chat.rules.parse import Malformed, Pressed, pressed, read
+from chat.rules.parse import (
+    LONGEST_INTERVAL,
+    USUAL,
+    Interval,
+    Malformed,
+    Pressed,
+    pressed,
+    read,
+    shared_interval,
+)
 from chat.rules.permissions import bits_of, manages, missing_in
 
+CHOICES = st.lists(st.none() | st.integers(1, LONGEST_INTERVAL), max_size=6)
 ANYTHING = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=12), inner, max_size=4),
@@ -76,3 +89,28 @@ def test_who_manages_a_server_and_what_a_bot_lacks() -> None:
     assert missing_in(1 << 10, 0) == ["Send Messages", "Embed Links"]
     assert missing_in(1 << 10 | 1 << 14 | 1 << 38, 11) == []
     assert missing_in(1 << 3, 0) == []
+
+
+@pytest.mark.parametrize(
+    ("chosen", "expected"),
+    [
+        ([], USUAL),
+        ([None, None], USUAL),
+        ([5], Interval(5, 5)),
+        ([120], Interval(10, 120)),
+        ([120, 30], Interval(10, 30)),
+        ([120, None], USUAL),
+        ([30, None], Interval(10, 30)),
+        ([5, None], Interval(5, 5)),
+    ],
+)
+def test_the_most_eager_server_counts(chosen: list[int | None], expected: Interval) -> None:
+    assert shared_interval(chosen) == expected
+
+
+@given(CHOICES)
+def test_no_server_waits_longer_than_it_chose(chosen: list[int | None]) -> None:
+    found = shared_interval(chosen)
+    assert 1 <= found.shortest <= found.longest
+    assert found.shortest <= USUAL.shortest
+    assert all(found.longest <= (minutes or USUAL.longest) for minutes in chosen)

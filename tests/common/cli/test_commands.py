@@ -1,18 +1,40 @@
 import io
 import json
+import os
+import subprocess
+import sys
 from datetime import UTC, datetime, time
 from typing import Any
 
 import pytest
 from django.core.exceptions import ValidationError
+from django.core.management import call_command, get_commands
 from django.core.management.base import CommandError
 from django.db import IntegrityError, OperationalError
+from hypothesis import given
+from hypothesis import strategies as st
 
-from common.cli.commands import FeedletterCommand, Printed, json_lines, pairs, positive, whole
+from common.cli.commands import (
+    FeedletterCommand,
+    Printed,
+    cell,
+    cut_to_width,
+    json_lines,
+    pairs,
+    positive,
+    record,
+    table_lines,
+    whole,
+)
 from common.cli.progress import Progress
+from common.cli.registry import LazyCommand
 from common.ports.channels import InvalidDestination
 from common.refused import Refused
+from common.text import text_width
+from tests.console import command_named, json_of
 
+REGISTERED = sorted(name for name, command in get_commands().items() if isinstance(command, LazyCommand))
+ROWS = [{"id": 1, "title": "Short"}, {"id": 12, "title": "A longer title"}]
 MOMENT = datetime(2026, 3, 2, 12, tzinfo=UTC)
 
 
@@ -206,3 +228,99 @@ def test_progress_is_drawn_and_wiped_on_a_terminal(monkeypatch: pytest.MonkeyPat
             progress._over.wait(0.01)
     assert "polling …" in stream.getvalue()
     assert stream.getvalue().endswith("\r\x1b[K")
+
+
+def test_columns_are_aligned() -> None:
+    assert list(table_lines(ROWS)) == ["id  title", "1   Short", "12  A longer title"]
+
+
+def test_wide_characters_take_two_columns() -> None:
+    lines = list(table_lines([{"title": "日本", "x": 1}, {"title": "abcd", "x": 2}]))
+    assert lines == ["title  x", "日本   1", "abcd   2"]
+
+
+def test_nothing_is_cut_where_there_is_no_terminal() -> None:
+    assert list(table_lines([{"title": "w" * 500}]))[1] == "w" * 500
+
+
+def test_the_widest_column_is_cut_on_a_terminal() -> None:
+    assert list(table_lines([{"id": 7, "title": "w" * 500}], room=30))[1] == "7   " + "w" * 25 + "…"
+
+
+@given(st.lists(st.tuples(st.text(), st.text()), min_size=1, max_size=5), st.integers(20, 100))
+def test_a_line_fits_the_terminal(texts: list[tuple[str, str]], room: int) -> None:
+    rows = [{"a": one, "b": two} for one, two in texts]
+    assert all(text_width(line) <= room for line in table_lines(rows, room=room))
+
+
+@given(st.text(), st.integers(1, 20))
+def test_a_cut_text_is_no_wider_than_allowed(text: str, limit: int) -> None:
+    assert text_width(cut_to_width(text, limit)) <= limit
+
+
+def test_a_title_cannot_steer_the_terminal() -> None:
+    assert cell("a\x1b[31mb\nc\u202ed\x9be") == "a�[31mb�c�d�e"
+
+
+def test_times_have_an_offset() -> None:
+    assert cell(datetime(2026, 3, 2, 12, tzinfo=UTC)) == "2026-03-02T12:00:00+00:00"
+
+
+def test_rows_stream() -> None:
+    taken = 0
+
+    def many() -> object:
+        nonlocal taken
+        while True:
+            taken += 1
+            yield {"n": taken}
+
+    lines = table_lines(many())  # type: ignore[arg-type]
+    assert [next(lines) for _ in range(3)] == ["n", "1", "2"]
+    assert taken <= 201
+
+
+def test_a_record_has_its_names_at_the_left() -> None:
+    assert list(record({"id": 3, "sent_at": None, "done": True})) == [
+        "id       3",
+        "sent_at  –",
+        "done     yes",
+    ]
+
+
+@pytest.mark.parametrize("name", REGISTERED)
+def test_every_registered_command_is_a_class_of_its_module(name: str) -> None:
+    assert isinstance(command_named(name), FeedletterCommand)
+
+
+@pytest.mark.parametrize("name", REGISTERED)
+def test_a_command_says_what_it_is_for(name: str) -> None:
+    assert command_named(name).help.endswith((".", "!", "”"))
+
+
+@pytest.mark.slow
+def test_django_lists_them_below_their_app() -> None:
+    text = subprocess.run(
+        [sys.executable, "manage.py", "help"], capture_output=True, text=True, check=True
+    ).stdout
+    feeds = text.partition("[feeds]\n")[2].partition("\n\n")[0]
+    assert "    list_feeds\n" in feeds + "\n"
+
+
+@pytest.mark.slow
+def test_listing_commands_imports_none_and_using_one_no_library_of_pages_letters_and_parsers() -> None:
+    code = (
+        "import django, sys; django.setup();from django.core.management import get_commands;assert"
+        " 'list_feeds' in get_commands();assert 'feeds.management.feeds' not in"
+        " sys.modules;get_commands()['list_feeds'].load();needless = {'unfold.admin', 'feedparser',"
+        " 'phonenumbers', 'flufl.bounce', 'markdown_it', 'PIL'};assert not needless & {*sys.modules},"
+        " needless & {*sys.modules}"
+    )
+    environment = {"DJANGO_SETTINGS_MODULE": "feedletter_site.settings"}
+    subprocess.run([sys.executable, "-c", code], check=True, env={**os.environ, **environment})
+
+
+@pytest.mark.django_db
+def test_django_calls_them_with_options() -> None:
+    call_command("list_feeds", limit=1)
+    assert json_of("list_feeds") == []

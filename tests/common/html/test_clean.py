@@ -1,4 +1,7 @@
-"""Foreign HTML: no scripts or trackers, absolute URLs, costs in proportion to its size."""
+"""Foreign HTML: no scripts or trackers, absolute URLs, costs in proportion to its size.
+
+Allowed and forbidden Markdown in a letter.
+"""
 
 import re
 import threading
@@ -8,12 +11,13 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from common.html.clean import bounded, clean, plain
+from common.html.clean import bounded, clean, html_of, plain
 from common.html.plain_text import to_text
 from common.html.titles import without_title
 from common.text import words
 from tests.examples import examples, some_now
 
+MARKDOWN_BASE = "https://letters.example/"
 BASE = "https://blog.example.org/posts/one"
 LIVE = re.compile(
     r"<[^>]*?(\bon\w+\s*=|javascript:|srcdoc)|<(script|style|iframe|svg|math|base|object)\b", re.IGNORECASE
@@ -308,3 +312,43 @@ def test_a_megabyte_of_anything_is_worked_off(piece: str) -> None:
 )
 def test_paragraphs_of_two_directions_have_their_own(html: str, shown: str) -> None:
     assert cleaned(html) == shown
+
+
+def test_words_lists_tables_and_pictures() -> None:
+    html = html_of(
+        "# Hi\n\nA **word**, [a link](/about) and ~~a slip~~.\n\n- one\n- two\n\n"
+        '| a | b |\n|---|---|\n| 1 | 2 |\n\n![A cat](/media/cat.png "Tom")',
+        base=MARKDOWN_BASE,
+    )
+    assert "<h1>Hi</h1>" in html
+    assert '<a href="https://letters.example/about"' in html
+    assert "<s>a slip</s>" in html
+    assert "<td>2</td>" in html
+    assert '<img src="https://letters.example/media/cat.png" alt="A cat" title="Tom">' in html
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<script>alert(1)</script>",
+        "<img src=x onerror=alert(1)>",
+        "[x](javascript:alert(1))",
+        "![x](data:text/html;base64,PHNjcmlwdD4=)",
+        "<javascript:alert(1)>",
+        '[x](https://a.example/"onclick="alert(1))',
+    ],
+)
+def test_nothing_in_it_can_run(text: str) -> None:
+    html = html_of(text, base=MARKDOWN_BASE)
+    assert "<script" not in html
+    assert "<img src=x" not in html
+    for bad in ('href="javascript', 'src="data:', '" onclick'):
+        assert bad not in html
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("evil", ["[", "> ", "*a_ ", "- ", "![](", "<", "a|"])
+def test_no_text_takes_long(evil: str) -> None:
+    begun = time.process_time()
+    html_of((evil * 20_000)[:20_000], base=MARKDOWN_BASE)
+    assert time.process_time() - begun < 2

@@ -1,10 +1,15 @@
-"""Formulas, drawings and form controls leave their words; hidden parts leave nothing."""
+"""Formulas, drawings and form controls leave their words; hidden parts leave nothing.
+
+Hidden parts of HTML are removed, and nothing else.
+MathML as one line of text.
+"""
 
 import re
 
 import pytest
 
 from common.html.clean import FEW_TAGS, clean
+from common.html.foreign import without_hidden
 from common.html.plain_text import to_text
 
 BASE = "https://blog.example.org/posts/one"
@@ -335,3 +340,62 @@ def test_nothing_that_is_seen_goes_without_a_trace(html: str, shown: str) -> Non
 def test_lines_of_words_are_broken_where_the_style_says_so() -> None:
     assert cleaned("<p style='white-space:pre-wrap'>a\nb</p>") == "<p>a<br>b</p>"
     assert cleaned("<table><tr><td class=ln>3 1</td><td>x</td></tr></table>").count("3 1") == 1
+
+
+@pytest.mark.parametrize(
+    ("html", "left"),
+    [
+        ("a<!-- b -->c<!--d-->e", "ace"),
+        ("a<script src=x>b</SCRIPT >c<STYLE>d</style>e", "ace"),
+        ("a<!-- <script> --> b </script>", "a b </script>"),
+        ("a<script>'<!--'</script>b-->", "ab-->"),
+        # An unclosed part hides nothing, nor what follows it.
+        ("a<!-- b<script>c</script>d", "a<!-- bd"),
+        ("<script <script a<!--b-->c", "<script <script ac"),
+        ("<scripts>a</scripts><!-", "<scripts>a</scripts><!-"),
+        ("", ""),
+    ],
+)
+def test_scripts_styles_and_comments_are_taken_out(html: str, left: str) -> None:
+    assert without_hidden(html) == left
+
+
+@pytest.mark.parametrize(
+    ("html", "text"),
+    [
+        ("<mfrac><mn>1</mn><mn>2</mn></mfrac>", "1/2"),
+        ("<mfrac><mrow><mi>a</mi><mo>+</mo><mi>b</mi></mrow><mn>2</mn></mfrac>", "(a + b)/2"),
+        ("<msup><mi>x</mi><mn>2</mn></msup><mo>+</mo><msub><mi>a</mi><mn>10</mn></msub>", "x^2 + a_10"),
+        ("<msup><mi>e</mi><mrow><mo>-</mo><mi>x</mi></mrow></msup>", "e^(-x)"),
+        ("<msubsup><mo>∫</mo><mn>0</mn><mn>1</mn></msubsup><mi>x</mi>", "∫_0^1 x"),
+        ("<msqrt><mn>2</mn></msqrt>", "√2"),
+        ("<msqrt><mi>a</mi><mo>+</mo><mn>1</mn></msqrt>", "√(a + 1)"),
+        ("<mroot><mi>x</mi><mn>3</mn></mroot><mo>,</mo><mroot><mi>x</mi><mn>5</mn></mroot>", "∛x, x^(1/5)"),
+        ("<mover><mi>x</mi><mo>¯</mo></mover>", "x̄"),
+        ("<munder><mi>lim</mi><mrow><mi>n</mi><mo>→</mo><mi>∞</mi></mrow></munder>", "lim_(n → ∞)"),
+        (
+            "<mtable><mtr><mtd><mn>1</mn></mtd><mtd><mn>2</mn></mtd></mtr><mtr><mtd><mn>3</mn>"
+            "</mtd><mtd><mn>4</mn></mtd></mtr></mtable>",
+            "[1, 2; 3, 4]",
+        ),
+        ("<mfenced open='[' close=']' separators=';'><mi>a</mi><mi>b</mi></mfenced>", "[a; b]"),
+        ("<mi>sin</mi><mo>&ApplyFunction;</mo><mi>x</mi>", "sin x"),
+        ("<mn>2</mn><mo>&InvisibleTimes;</mo><mi>x</mi>", "2x"),
+        ("<mi>x</mi><mo>&lt;</mo><mn>3</mn>", "x &lt; 3"),
+        ("<mo>-</mo><mi>x</mi><mo>=</mo><mo>-</mo><mn>1</mn>", "-x = -1"),
+        ("<mi>f</mi><mo>(</mo><mi>x</mi><mo>)</mo><mtext> if </mtext><mi>x</mi>", "f(x) if x"),
+        ("<msup><mi>f</mi><mo>′</mo></msup>", "f′"),
+        (
+            "<mmultiscripts><mi>U</mi><none/><none/><mprescripts/><mn>92</mn><mn>238</mn></mmultiscripts>",
+            "_92^238U",
+        ),
+        ("<mphantom><mi>x</mi></mphantom><mi>y</mi>", "y"),
+    ],
+)
+def test_it_reads_as_one_would_type_it(html: str, text: str) -> None:
+    assert clean(f"<math>{html}</math>", base="") == text
+
+
+def test_what_is_no_mathml_keeps_its_words() -> None:
+    assert clean("<p><math>a <mtext>or <b>so</b></mtext></math></p>", base="") == "<p>a or so</p>"
+    assert clean("<math><mfrac><mn>1</mn></mfrac></math>", base="") == "1"

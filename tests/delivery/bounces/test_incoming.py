@@ -16,8 +16,7 @@ from subscriptions.models import Subscription
 from tests.console import json_of
 from tests.delivery.bounces.mails import dsn, failed
 from tests.delivery.bounces.test_record import back, sent
-from tests.delivery.bounces.test_sources import a_maildir
-from tests.delivery.bounces.test_unsubscribe_mail import mail
+from tests.delivery.bounces.test_sources import a_maildir, mail
 from tests.delivery.ledger import Clock, queued
 from tests.factories import NOW, SubscriptionFactory
 from tests.servers.smtp_server import SmtpServer

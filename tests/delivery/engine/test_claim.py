@@ -1,13 +1,50 @@
-"""Claims: their order, their size, and who is left out."""
+"""Claims: their order, their size, and who is left out.
 
-from typing import Any
+Each task from the claiming half ends once, however quick its sender is.
+A dead worker's deliveries become due or are held, by the channel's crash policy.
+"""
+
+from collections.abc import Iterator, Sequence
+from datetime import timedelta
+from queue import SimpleQueue
+from time import monotonic
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
+from channels import channel
+from channels.base import CrashPolicy, Sent
+from common.clock import utcnow
 from delivery.engine import claim
-from delivery.engine.claim import DELIVERY_LEASE, claim_due, give_back, has_much, with_due
+from delivery.engine.child_protocol import Permit
+from delivery.engine.claim import (
+    DELIVERY_LEASE,
+    LOST_WORDS,
+    claim_due,
+    give_back,
+    has_much,
+    reap_expired,
+    with_due,
+)
+from delivery.engine.claimer import RATE_KNOWN_AFTER, Claimer, LanePool, PooledLane
+from delivery.engine.send_task import Done, SendTask
 from delivery.models import Delivery, Issue
-from tests.delivery.ledger import HOUR, MINUTE, SECOND, a_lane, a_mail, claimed, cores, queued, states
+from delivery.rules.limits import EXPECTED_RATE
+from delivery.rules.outcomes import GIVE_UP
+from tests.delivery.ledger import (
+    HOUR,
+    MINUTE,
+    SECOND,
+    a_lane,
+    a_mail,
+    attempts,
+    claimed,
+    cores,
+    ended,
+    queued,
+    states,
+)
 from tests.factories import (
     NOW,
     DestinationFactory,
@@ -18,6 +55,7 @@ from tests.factories import (
     UnconfirmedFactory,
 )
 
+LATER = NOW + DELIVERY_LEASE + SECOND
 pytestmark = pytest.mark.django_db
 
 
@@ -190,3 +228,158 @@ def test_a_lane_has_much_when_more_is_due_than_a_worker_claims(monkeypatch: pyte
     queued(1, lane=lane, due_at=NOW + HOUR)
     assert not has_much(lane, NOW)
     assert has_much(lane, NOW + HOUR)
+
+
+class Quick:
+    """Sender whose letters have ended before `put` returns."""
+
+    opened = width = 1
+    stopped = False
+
+    def __init__(self, done: Done) -> None:
+        self._done = done
+
+    def resize(self, width: int) -> None: ...
+
+    def resume(self) -> None: ...
+
+    def put(self, tasks: Sequence[SendTask]) -> None:
+        for task in tasks:
+            task.is_carried = False
+        self._done.put(tasks)
+
+    def settle(self, tasks: Sequence[SendTask]) -> None: ...
+
+    def sweep(self) -> None: ...
+
+    def cut_off(self) -> None: ...
+
+    def leave(self) -> None: ...
+
+    def join(self) -> None: ...
+
+
+def handed_over(*, is_finishing: bool = False) -> list[SendTask]:
+    """Hand over three tasks; return the ended ones."""
+    queued(3, issue=IssueFactory())
+    done: Done = SimpleQueue()
+    permit = Permit(monotonic(), is_finishing=is_finishing)
+    pool = LanePool(permit=permit, done=done, clock=utcnow)
+    tasks = [SendTask(job) for job in claimed()]
+    claimer = Claimer(pool=pool, permit=permit, in_flight=set(tasks), done=done, clock=utcnow)
+    claimer._hand_over(PooledLane(Quick(done), SimpleQueue()), tasks)
+    ended: list[SendTask] = []
+    while not done.empty():
+        ended += done.get()
+    return ended
+
+
+def test_each_ends_once() -> None:
+    ended = handed_over()
+    assert len(ended) == len(set(ended)) == 3
+
+
+def test_what_is_not_made_any_more_comes_back_once() -> None:
+    ended = handed_over(is_finishing=True)
+    assert len(ended) == len(set(ended)) == 3
+    assert {task.outcome for task in ended} == {None}
+
+
+def pooled(ended: int, *, seconds: float, width: int) -> PooledLane:
+    sender = cast(Any, SimpleNamespace(width=width))
+    return PooledLane(sender, SimpleQueue(), ended=ended, opened_at=monotonic() - seconds)
+
+
+def test_a_rate_is_of_one_connection_and_one_second() -> None:
+    assert pooled(2_000, seconds=10, width=4).rate == pytest.approx(50, rel=0.1)
+
+
+def test_until_enough_was_sent_and_when_it_goes_slowly_a_usual_rate_is_expected() -> None:
+    assert pooled(RATE_KNOWN_AFTER - 1, seconds=0.001, width=1).rate == EXPECTED_RATE
+    assert pooled(RATE_KNOWN_AFTER, seconds=3_600, width=1).rate == EXPECTED_RATE
+
+
+@pytest.fixture
+def holding() -> Iterator[None]:
+    """Use the policy HOLD for email."""
+    ours = channel("email")
+    ours.crash_policy = CrashPolicy.HOLD
+    yield
+    ours.crash_policy = CrashPolicy.RESEND
+
+
+def test_a_live_lease_is_left_alone() -> None:
+    queued()
+    claimed()
+    assert reap_expired(now=NOW + DELIVERY_LEASE - SECOND) == 0
+    assert states() == {"sending": 1}
+
+
+def test_it_is_due_again_at_once_and_says_what_happened() -> None:
+    queued()
+    claimed()
+    assert reap_expired(now=LATER) == 1
+    row = Delivery.objects.get()
+    assert (row.state, row.due_at, row.lease_token, row.lease_until) == ("queued", LATER, None, None)
+    assert (row.begun_at, row.attempts, row.last_error) == (NOW, 1, LOST_WORDS)
+    assert attempts(row) == [("lost", LOST_WORDS)]
+
+
+def test_the_next_attempt_knows_that_an_earlier_one_was_begun() -> None:
+    queued()
+    claimed()
+    reap_expired(now=LATER)
+    (job,) = claimed(now=LATER)
+    assert job.begun_before == NOW
+
+
+@pytest.mark.usefixtures("holding")
+def test_where_only_a_person_can_tell_it_is_held() -> None:
+    queued()
+    claimed()
+    reap_expired(now=LATER)
+    row = Delivery.objects.get()
+    assert (row.state, row.begun_at, row.last_error) == ("held", NOW, LOST_WORDS)
+    assert claimed(now=LATER) == ()
+
+
+@pytest.mark.slow
+def test_a_message_that_ends_every_worker_waits_longer_and_fails_in_the_end() -> None:
+    queued(created_at=NOW)
+    now, waits = NOW, []
+    for _ in range(60):
+        assert len(claimed(now=now)) == 1
+        reap_expired(now=now + 2 * MINUTE)
+        row = Delivery.objects.get()
+        if row.state == "failed":
+            break
+        waits.append(row.due_at - (now + 2 * MINUTE))
+        now = row.due_at
+    assert row.state == "failed"
+    assert timedelta(0) == waits[0] < waits[1] < waits[3] < waits[5]
+    assert now - NOW <= GIVE_UP
+
+
+def test_one_that_was_recorded_meanwhile_stays_as_it_is() -> None:
+    queued()
+    ended(Sent("ok"), *claimed())
+    assert reap_expired(now=LATER) == 0
+    assert states() == {"sent": 1}
+
+
+def test_more_than_a_batch_is_reaped_in_one_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(claim, "REAPED_A_BATCH", 2)
+    queued(5)
+    claimed()
+    assert reap_expired(now=LATER) == 5
+    assert states() == {"queued": 5}
+
+
+def test_a_channel_that_is_gone_is_held_and_stops_nobody() -> None:
+    pigeon = a_lane(kind="pigeon")
+    queued(lane=pigeon)
+    queued(lane=a_lane())
+    claimed(lane=pigeon)
+    claimed(lane=Delivery.objects.get(lane__kind="email").lane)
+    assert reap_expired(now=LATER) == 2
+    assert states() == {"held": 1, "queued": 1}

@@ -1,5 +1,11 @@
-"""Passes over a real mail server: recipients, and the effects of refusals."""
+"""Passes over a real mail server: recipients, and the effects of refusals.
 
+The sign-in mail: sent through our own account, without a way to unsubscribe.
+Letters through a mail service: each recipient has a recorded outcome.
+"""
+
+import re
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -9,7 +15,8 @@ from delivery.accounts.accounts import add_account
 from delivery.engine import claimer
 from delivery.engine.send_pass import send_due
 from delivery.models import Delivery, Lane
-from subscriptions.models import Destination, Suppression
+from subscriptions.models import Destination, Notice, Suppression
+from subscriptions.subscribers.sign_in import ask_for_link, mail_links
 from tests.delivery.ledger import MINUTE, SECOND, Clock, a_lane, a_mail, attempts, cores, queued, states
 from tests.factories import (
     NOW,
@@ -19,6 +26,8 @@ from tests.factories import (
     LeftFactory,
     SubscriptionFactory,
 )
+from tests.servers import esp_server as services
+from tests.servers.esp_server import KEY, EspServer, Reply
 from tests.servers.smtp_server import DROP, SmtpServer
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -155,3 +164,66 @@ def test_letters_are_kept_where_there_is_no_server(mailbox: None) -> None:
     assert (report.stored, report.sent) == (3, 0)
     assert states() == {"stored": 3}
     assert Lane.objects.get().failures == 0
+
+
+def test_it_arrives_and_says_one_thing(smtp: SmtpServer, settings: object) -> None:
+    settings.DEFAULT_FROM_EMAIL = "Site <site@sender.example>"  # type: ignore[attr-defined]
+    SubscriptionFactory(destination__core="ada@example.org", status="unsubscribed")
+    ask_for_link(email="ada@example.org", ip="", now=NOW)
+    mail_links(now=NOW)
+    link = Notice.objects.get().context["sign_in_url"]
+    assert send_due(clock=Clock()).sent == 1
+    (mail,) = smtp.messages
+    assert mail.subject.startswith("Sign-in link for ")
+    assert mail.email["From"] == "Site <site@sender.example>"
+    assert "List-Unsubscribe" not in mail.email
+    html, text = (mail.email.get_body((part,)) for part in ("html", "plain"))
+    for part in (html, text):
+        assert part is not None
+        said = part.get_content()
+        assert set(re.findall(r"https?://[^\s\"<>]+", said)) == {link}
+        assert "once, for 30 minutes" in said
+    row = Delivery.objects.get()
+    assert (row.kind, row.state) == ("sign_in", "sent")
+
+
+@pytest.fixture
+def postmark(settings: Any) -> Iterator[EspServer]:
+    with EspServer(services.postmark) as server:
+        settings.EMAIL_URL = f"anymail+postmark://{KEY}@example.org?api_url={server.url}"
+        yield server
+
+
+@pytest.mark.usefixtures("loopback_allowed")
+def test_every_reader_gets_one_letter_and_has_the_services_id(postmark: EspServer) -> None:
+    queued(7, issue=IssueFactory())
+    assert send_due(clock=Clock()).sent == 7
+    assert states() == {"sent": 7}
+    ids = list(Delivery.objects.values_list("remote_id", flat=True))
+    assert len(set(ids)) == 7
+    assert all(ids)
+    messages = [one for request in postmark.requests for one in _messages(request.json)]
+    assert len({message["To"] for message in messages}) == len(messages) == 7
+
+
+def _messages(body: Any) -> list[dict[str, Any]]:
+    return body if isinstance(body, list) else [body]
+
+
+@pytest.mark.usefixtures("loopback_allowed")
+def test_one_that_the_service_does_not_write_to_fails_alone(postmark: EspServer) -> None:
+    issue = IssueFactory()
+    queued(3, issue=issue)
+    (bad,) = queued(1, issue=issue, subscription__destination__core="ada@inactive.test")
+    send_due(clock=Clock())
+    assert states() == {"sent": 3, "failed": 1}
+    assert [outcome for outcome, _ in attempts(bad)] == ["permanent"]
+
+
+@pytest.mark.usefixtures("loopback_allowed")
+def test_a_wrong_key_fails_nobody(postmark: EspServer) -> None:
+    postmark.says(Reply(401, {"ErrorCode": 10, "Message": "Bad token"}))
+    queued(3, issue=IssueFactory())
+    assert send_due(clock=Clock()).sent == 0
+    assert set(states()) <= {"queued", "deferred"}
+    assert not Delivery.objects.filter(last_error__contains=KEY).exists()

@@ -1,14 +1,26 @@
-"""Drafts: an issue waits for a click or its time, and goes once or never."""
+"""Drafts: an issue waits for a click or its time, and goes once or never.
+
+An editor's changes of a draft: the letter is rendered again from its posts.
+"""
 
 from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.test import Client
 
 from common.ports.panels import CannotAct
+from delivery.issues import draft_edits
 from delivery.issues import publish as publishing
 from delivery.issues.complete import complete_due
+from delivery.issues.draft_edits import (
+    leave_out_of_draft,
+    move_in_draft,
+    put_back_in_draft,
+    reword_draft,
+    undo_in_draft,
+)
 from delivery.issues.publish import (
     approve_issue,
     discard_issue,
@@ -20,9 +32,14 @@ from delivery.issues.publish import (
     stop_release,
 )
 from delivery.models import Delivery, Issue
-from tests.delivery.collecting import MIDNIGHT, a_newsletter, collect, item_states
+from feeds.models import Item
+from subscriptions.collections.edits import leave_out
+from subscriptions.models import LeftOut
+from subscriptions.rules.edits import CannotEdit, Wording
+from tests.delivery.collecting import MIDNIGHT, a_newsletter, collect, item_states, open_collection
 from tests.delivery.ledger import HOUR, MINUTE
 from tests.factories import NOW, IssueFactory, SubscriptionFactory, an_issue
+from tests.races import beside
 
 pytestmark = pytest.mark.django_db
 
@@ -155,3 +172,145 @@ def test_readers_see_neither_drafts_nor_what_was_discarded(client: Client) -> No
         assert "Out now" in shown
         assert "Secret draft" not in shown
         assert "Thrown away" not in shown
+
+
+def a_collected_draft(posts: int = 3, **changes: Any) -> tuple[Issue, list[Item]]:
+    """Return a draft that waits for a click, and its posts in order."""
+    items = collect(a_newsletter(approval="click", **changes), posts)
+    complete_due(clock=lambda: MIDNIGHT)
+    return Issue.objects.get(), items[::-1]
+
+
+def titles() -> list[str]:
+    return [row.entry["title"] for row in Issue.objects.get().issue_items.order_by("position")]
+
+
+def test_what_is_left_out_of_a_draft_is_not_in_its_letter_and_says_so() -> None:
+    issue, (first, second, third) = a_collected_draft()
+    leave_out_of_draft(issue_id=issue.pk, item_id=second.pk, now=NOW)
+    after = Issue.objects.get()
+    assert titles() == [first.title, third.title]
+    assert second.title in issue.html
+    assert second.title not in after.html + after.text
+    assert first.title in after.html
+    second.refresh_from_db()
+    assert "an editor left it out" in second.reason
+    approve_issue(issue_id=issue.pk, now=NOW)
+    assert Delivery.objects.count() == 2
+    assert titles() == [first.title, third.title]
+
+
+def test_it_is_put_back_and_says_so_no_more() -> None:
+    issue, (first, second, third) = a_collected_draft()
+    leave_out_of_draft(issue_id=issue.pk, item_id=second.pk, now=NOW)
+    put_back_in_draft(issue_id=issue.pk, item_id=second.pk, now=NOW)
+    assert titles() == [first.title, third.title, second.title]
+    second.refresh_from_db()
+    assert (second.reason, LeftOut.objects.count()) == ("", 0)
+    undo_in_draft(issue_id=issue.pk, now=NOW)
+    assert undo_in_draft(issue_id=issue.pk, now=NOW) == f"leaving out “{second.title}”"
+    assert titles() == [first.title, second.title, third.title]
+
+
+def test_what_was_left_out_while_it_was_collected_can_still_be_put_back() -> None:
+    items = collect(a_newsletter(approval="click"), 2)
+    collection = open_collection(a_newsletter_of(items))
+    leave_out(assignable_id=collection.pk, item_id=items[0].pk, now=NOW)
+    complete_due(clock=lambda: MIDNIGHT)
+    issue = Issue.objects.get()
+    assert titles() == [items[1].title]
+    put_back_in_draft(issue_id=issue.pk, item_id=items[0].pk, now=NOW)
+    assert titles() == [items[1].title, items[0].title]
+    items[0].refresh_from_db()
+    assert items[0].reason == ""
+
+
+def a_newsletter_of(items: list[Item]) -> Any:
+    return items[0].feed.subscribables.get()
+
+
+def test_posts_move_and_words_change_and_all_is_undone() -> None:
+    issue, (first, second, third) = a_collected_draft()
+    move_in_draft(issue_id=issue.pk, item_id=third.pk, way="up", now=NOW)
+    assert titles() == [first.title, third.title, second.title]
+    move_in_draft(issue_id=issue.pk, item_id=second.pk, way="first", now=NOW)
+    assert titles() == [second.title, first.title, third.title]
+    reword_draft(issue_id=issue.pk, wording=Wording("Mine", "Hi *you*", ""), now=NOW)
+    after = Issue.objects.get()
+    assert (after.subject, after.revision) == ("Mine", 3)
+    assert "<em>you</em>" in after.html
+    for said in ("the change of words", f"moving “{second.title}”", f"moving “{third.title}”"):
+        assert undo_in_draft(issue_id=issue.pk, now=NOW) == said
+    after = Issue.objects.get()
+    assert (after.subject, after.title) == (issue.subject, issue.title)
+    assert titles() == [first.title, second.title, third.title]
+    with pytest.raises(CannotEdit, match="nothing to undo"):
+        undo_in_draft(issue_id=issue.pk, now=NOW)
+
+
+def test_what_is_being_sent_is_not_changed() -> None:
+    issue, (first, *_) = a_collected_draft()
+    approve_issue(issue_id=issue.pk, now=NOW)
+    with pytest.raises(CannotAct, match="Pause it first"):
+        leave_out_of_draft(issue_id=issue.pk, item_id=first.pk, now=NOW)
+    assert len(titles()) == 3
+
+
+def test_one_that_is_edited_meanwhile_is_edited_from_what_is_there_now(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    issue, (first, second, third) = a_collected_draft()
+    render, others = draft_edits._rendered, [second.pk]
+
+    def another_editor_is_faster(issue: Issue, draft: Any) -> Any:
+        if others:
+            leave_out_of_draft(issue_id=issue.pk, item_id=others.pop(), now=NOW)
+        return render(issue, draft)
+
+    monkeypatch.setattr(draft_edits, "_rendered", another_editor_is_faster)
+    leave_out_of_draft(issue_id=issue.pk, item_id=first.pk, now=NOW)
+    assert titles() == [third.title]
+    assert third.title in Issue.objects.get().html
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite lets one writer in at a time")
+def test_an_edit_beside_the_approval_is_refused_and_what_goes_is_whole() -> None:
+    issue, (first, *_) = a_collected_draft()
+
+    def edit() -> str:
+        try:
+            leave_out_of_draft(issue_id=issue.pk, item_id=first.pk, now=NOW)
+        except CannotAct as error:
+            return str(error)
+        return ""
+
+    sent, said = beside(lambda: approve_issue(issue_id=issue.pk, now=NOW), edit)
+    assert sent == 2
+    assert "It’s being sent" in said
+    assert first.title in Issue.objects.get().html
+    assert len(titles()) == 3
+
+
+def test_what_changes_nothing_is_no_edit() -> None:
+    issue, (first, *_) = a_collected_draft()
+    move_in_draft(issue_id=issue.pk, item_id=first.pk, way="up", now=NOW)
+    reword_draft(issue_id=issue.pk, wording=Wording(), now=NOW)
+    assert Issue.objects.get().html == issue.html
+    with pytest.raises(CannotEdit, match="nothing to undo"):
+        undo_in_draft(issue_id=issue.pk, now=NOW)
+
+
+def test_what_cannot_be_done_to_a_draft_is_said_and_changes_nothing() -> None:
+    issue, (only,) = a_collected_draft(1)
+    with pytest.raises(CannotEdit, match="discard or cancel the issue"):
+        leave_out_of_draft(issue_id=issue.pk, item_id=only.pk, now=NOW)
+    for change in (leave_out_of_draft, put_back_in_draft):
+        with pytest.raises(CannotEdit, match=draft_edits.NOT_THERE):
+            change(issue_id=issue.pk, item_id=only.pk + 1, now=NOW)
+    with pytest.raises(CannotEdit, match="not in this issue any more"):
+        move_in_draft(issue_id=issue.pk, item_id=only.pk + 1, way="up", now=NOW)
+    with pytest.raises(CannotEdit, match="no such issue"):
+        leave_out_of_draft(issue_id=issue.pk + 1, item_id=only.pk, now=NOW)
+    assert titles() == [only.title]
+    assert Issue.objects.get().html == issue.html

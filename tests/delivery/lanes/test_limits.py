@@ -1,22 +1,44 @@
-"""Limits of a lane and its domains, over claims and workers."""
+"""Limits of a lane and its domains, over claims and workers.
+
+Workers share a lane's connections by rows that expire.
+A domain is paused once, and its held letters continue in place.
+A lane's figures for admins.
+"""
 
 from datetime import date, timedelta
 from typing import Any
+from uuid import UUID, uuid4
 
 import pytest
 from django.db import connection
+from django.db.models import Sum
 from django.test.utils import CaptureQueriesContext
 
-from delivery.lanes.limits import room, sift, use
-from delivery.models import Delivery, Lane, LaneDomain, LaneUse
+from delivery.engine.claim import claim_due
+from delivery.lanes import limits
+from delivery.lanes.lanes import last_day
+from delivery.lanes.limits import (
+    HELD_FOR,
+    WHOLE_LANE,
+    count,
+    leave_shares,
+    narrow_lane,
+    pause_domain,
+    resume_domain,
+    room,
+    sift,
+    take_share,
+    use,
+)
+from delivery.models import Delivery, Lane, LaneDomain, LaneShare, LaneUse
 from delivery.rules.limits import CLAIM_SECONDS
 from tests.delivery.ledger import HOUR, MINUTE, SECOND, a_lane, a_mail, queued, states
 from tests.delivery.limits import finish, give_back, limited, take
 from tests.factories import NOW
 from tests.races import beside
 
+ADA, BOB, CYD = uuid4(), uuid4(), uuid4()
 pytestmark = pytest.mark.django_db
-
 DAY = timedelta(days=1)
 SLOW: dict[str, Any] = {"rate": 1.0, "burst": 5, "tokens": 5}
 LIMITED: list[tuple[dict[str, Any], int]] = [
@@ -138,8 +160,8 @@ def test_what_is_put_off_goes_in_the_end_and_never_faster_than_the_limit() -> No
 
 def test_what_an_hour_or_a_day_puts_off_is_due_when_there_is_room_again() -> None:
     lane = a_lane()
-    for domain, limits in (("a.example", {"per_hour": 3}), ("b.example", {"per_day": 3})):
-        limited(lane, domain, **limits)
+    for domain, most in (("a.example", {"per_hour": 3}), ("b.example", {"per_day": 3})):
+        limited(lane, domain, **most)
         queued(4, lane=lane, domain=domain)
     assert len(take(lane, NOW + 40 * SECOND)) == 6
     waiting = dict(Delivery.objects.filter(state="queued").values_list("domain", "due_at"))
@@ -243,3 +265,163 @@ def test_a_domain_is_matched_by_its_whole_name() -> None:
     queued(1, lane=lane, domain="mail.gmail.example")
     assert len(take(lane)) == 1
     assert LaneDomain.objects.count() == 1
+
+
+def held() -> int:
+    return int(LaneShare.objects.aggregate(total=Sum("connections"))["total"] or 0)
+
+
+def test_one_worker_has_all_and_a_second_gets_its_half_when_the_first_renews() -> None:
+    lane = a_lane(concurrency=10)
+    assert take_share(lane.pk, ADA, NOW) == 10
+    assert take_share(lane.pk, BOB, NOW) == 0
+    assert take_share(lane.pk, ADA, NOW + SECOND) == 5
+    assert take_share(lane.pk, BOB, NOW + SECOND) == 5
+    assert take_share(lane.pk, CYD, NOW + SECOND) == 0
+    assert [take_share(lane.pk, who, NOW + 2 * SECOND) for who in (ADA, BOB, CYD)] == [4, 4, 2]
+
+
+def test_connections_that_are_not_closed_yet_stay_accounted_for() -> None:
+    lane = a_lane(concurrency=10)
+    take_share(lane.pk, ADA, NOW)
+    take_share(lane.pk, BOB, NOW)
+    assert take_share(lane.pk, ADA, NOW, still_open=8) == 5
+    assert take_share(lane.pk, BOB, NOW) == 2
+    assert held() == 10
+    assert take_share(lane.pk, ADA, NOW, still_open=5) == 5
+    assert take_share(lane.pk, BOB, NOW) == 5
+
+
+def test_who_leaves_or_dies_makes_room() -> None:
+    lane, other = a_lane(concurrency=10), a_lane(account="second", concurrency=4)
+    for where in (lane, other):
+        take_share(where.pk, ADA, NOW)
+        take_share(where.pk, BOB, NOW)
+    leave_shares(ADA)
+    assert not LaneShare.objects.filter(holder=ADA).exists()
+    assert take_share(lane.pk, BOB, NOW) == 10
+    assert take_share(lane.pk, CYD, NOW + HELD_FOR - SECOND) == 0
+    assert take_share(lane.pk, CYD, NOW + HELD_FOR) == 10
+    assert not LaneShare.objects.filter(lane=lane, holder=BOB).exists()
+
+
+def test_a_lane_that_was_made_narrower_narrows_at_the_next_renewal() -> None:
+    lane = a_lane(concurrency=10)
+    take_share(lane.pk, ADA, NOW)
+    Lane.objects.update(concurrency=3)
+    assert take_share(lane.pk, ADA, NOW + timedelta(seconds=15)) == 3
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite lets one writer in at a time")
+def test_two_workers_that_ask_at_once_are_told_of_each_other() -> None:
+    lane = a_lane(concurrency=10)
+    shares = beside(lambda: take_share(lane.pk, ADA, NOW), lambda: take_share(lane.pk, BOB, NOW))
+    assert shares == (10, 0)
+    assert held() == 10
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite lets one writer in at a time")
+def test_two_workers_that_are_refused_at_once_both_count() -> None:
+    lane = a_lane(concurrency=10)
+    for holder in (ADA, BOB):
+        take_share(lane.pk, holder, NOW)
+    take_share(lane.pk, ADA, NOW)
+    take_share(lane.pk, BOB, NOW)
+
+    def narrowed(holder: UUID, connections: int) -> None:
+        narrow_lane(lane.pk, holder, connections=connections, said="421 Too many", now=NOW)
+
+    beside(lambda: narrowed(ADA, 1), lambda: narrowed(BOB, 2))
+    lane.refresh_from_db()
+    assert lane.server_takes == 3
+
+
+def pause(lane_id: int, domain: str = "example.org", reason: str = "It refuses.") -> bool:
+    return pause_domain(lane_id=lane_id, domain=domain, reason=reason, now=NOW)
+
+
+def resume(lane_id: int, domain: str = "example.org") -> int:
+    return resume_domain(lane_id=lane_id, domain=domain, now=NOW + HOUR)
+
+
+def held_for_domain(count: int, **changes: Any) -> list[Delivery]:
+    return queued(count, **{"state": "held", "held_for": "domain", **changes})
+
+
+def test_pausing_makes_the_row_and_keeps_the_first_reason() -> None:
+    lane = a_lane()
+    assert pause(lane.pk, reason="It\nrefuses.")
+    assert not pause(lane.pk, reason="Another reason.")
+    row = LaneDomain.objects.get()
+    assert (row.lane, row.domain, row.paused, row.paused_reason) == (lane, "example.org", True, "It refuses.")
+
+
+def test_a_domain_that_has_limits_is_paused_with_them() -> None:
+    lane = a_lane()
+    LaneDomain.objects.create(lane=lane, domain="example.org", rate=5.0)
+    assert pause(lane.pk)
+    assert not pause(lane.pk)
+    row = LaneDomain.objects.get()
+    assert (row.paused, row.rate) == (True, 5.0)
+
+
+def test_what_goes_to_no_domain_cannot_be_paused_by_one() -> None:
+    assert not pause(a_lane().pk, domain="")
+    assert not LaneDomain.objects.exists()
+
+
+def test_resuming_queues_what_was_held_in_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "DOMAIN_BATCH", 2)
+    lane = a_lane()
+    pause(lane.pk)
+    held_for_domain(5, attempts=3)
+    assert resume(lane.pk) == 5
+    row = LaneDomain.objects.get()
+    assert (row.paused, row.paused_reason) == (False, "")
+    facts = set(Delivery.objects.values_list("state", "held_for", "due_at", "created_at", "attempts"))
+    assert facts == {("queued", "", NOW + HOUR, NOW + HOUR, 3)}
+    assert resume(lane.pk) == 0
+
+
+def test_resuming_touches_nothing_else() -> None:
+    lane, other = a_lane(), a_lane(account="other")
+    for each in (lane, other):
+        pause(each.pk)
+    held_for_domain(1, domain="elsewhere.example")
+    held_for_domain(1, lane=other)
+    held_for_domain(1, held_for="pause")
+    held_for_domain(1, held_for="")
+    queued(1, state="failed")
+    before = states()
+    assert resume(lane.pk) == 0
+    assert states() == before
+    assert list(LaneDomain.objects.filter(paused=True).values_list("lane", flat=True)) == [other.pk]
+
+
+def test_a_domain_without_a_row_can_be_resumed() -> None:
+    lane = a_lane()
+    held_for_domain(2)
+    assert resume(lane.pk) == 2
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite lets one writer in at a time")
+def test_letters_that_a_claim_is_holding_go_on_as_well() -> None:
+    lane = a_lane()
+    pause(lane.pk)
+    queued(3, lane=lane)
+    _, count = beside(lambda: claim_due(lane_id=lane.pk, now=NOW, in_flight=0), lambda: resume(lane.pk))
+    assert count == 3
+    assert states() == {"queued": 3}
+
+
+def test_the_last_day_is_shown_hour_by_hour_and_nothing_before_it() -> None:
+    lane, midnight = a_lane(), NOW.replace(minute=0, second=0, microsecond=0)
+    for hours, number in ((25, 7), (24, 9), (23.5, 1), (1.5, 2), (1.25, 3), (0, 4)):
+        count(lane, {WHOLE_LANE: number, "x.example": number}, midnight - hours * HOUR)
+    count(a_lane(account="another"), {WHOLE_LANE: 100}, midnight - HOUR)
+    shown = last_day(lane, midnight, parts=24)
+    assert [begins for begins, _ in shown] == [midnight - (24 - part) * HOUR for part in range(24)]
+    assert [number for _, number in shown] == [1, *([0] * 21), 5, 4]

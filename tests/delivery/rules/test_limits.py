@@ -1,4 +1,9 @@
-"""How many messages the limits of an account or a domain allow, and when more."""
+"""How many messages the limits of an account or a domain allow, and when more.
+
+A serial lane sends in the order of creation; a message not yet due is waited for at most an hour.
+Workers share a lane's connections: never too many in total, and each gets its share.
+A lane that must slow down halves its rate, and recovers by doubling it.
+"""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -8,17 +13,27 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from delivery.rules.limits import (
+    HEAD_WAITS,
     MINUTE,
     Bucket,
     LaneLimits,
+    Queued,
     Used,
     WarmUp,
+    after_success,
     again_at,
     allowed,
     pace,
+    serial_next,
+    share,
+    slowed,
     spread_due_times,
 )
 
+counts, failures = st.integers(0, 10_000), st.integers(0, 10_000)
+turns = st.lists(st.tuples(st.integers(0, 6), st.sampled_from(["ask", "ask", "ask", "leave"])), max_size=80)
+STATES = st.sampled_from(["queued", "deferred"])
+MESSAGES = st.lists(st.tuples(STATES, st.integers(-90, 90), st.integers(0, 180)), max_size=8)
 NOW = datetime(2026, 3, 2, 12, tzinfo=UTC)
 LONG_AGO = NOW - timedelta(days=3)
 WARM = WarmUp(NOW.date(), 20, 2.0, UTC)
@@ -124,3 +139,124 @@ def test_the_pace_is_that_of_the_slowest_limit() -> None:
     assert pace(limits(warm_up=WARM), NOW) == 20 / 86400
     assert pace(limits(concurrency=2), NOW) == 10
     assert pace(limits(), NOW) == 50
+
+
+def queued(pk: int, *, state: str = "queued", due: int = 0, age: int = 10) -> Queued:
+    """Return a row that is `due` in so many minutes and `age` minutes old."""
+    return Queued(pk, state, NOW + due * MINUTE, NOW - age * MINUTE)
+
+
+def test_the_head_goes_first() -> None:
+    assert serial_next([queued(1), queued(2)], NOW) == 1
+
+
+def test_nothing_goes_while_one_is_being_sent() -> None:
+    assert serial_next([queued(1), queued(2, state="sending")], NOW) is None
+
+
+def test_a_head_that_is_put_off_holds_the_others_back() -> None:
+    assert serial_next([queued(1, state="deferred", due=5), queued(2)], NOW) is None
+
+
+def test_a_head_that_is_put_off_is_passed_after_an_hour() -> None:
+    assert serial_next([queued(1, state="deferred", due=5, age=60), queued(2)], NOW) == 2
+
+
+def test_a_head_that_failed_before_goes_first_when_it_is_due() -> None:
+    assert serial_next([queued(1, state="deferred", age=60), queued(2)], NOW) == 1
+    assert serial_next([queued(1, state="deferred", age=6_000), queued(2, age=90)], NOW) == 1
+
+
+def test_a_passed_head_goes_as_soon_as_it_is_due() -> None:
+    late = [queued(1, state="deferred", age=90, due=1), queued(2, state="deferred", age=80)]
+    assert serial_next(late, NOW) == 2
+    assert serial_next(late, NOW + MINUTE) == 1
+
+
+def test_a_head_that_merely_waited_long_keeps_its_place() -> None:
+    assert serial_next([queued(1, age=600), queued(2, age=500)], NOW) == 1
+
+
+def test_an_empty_lane_sends_nothing() -> None:
+    assert serial_next([], NOW) is None
+
+
+@given(MESSAGES)
+def test_only_old_ones_whose_time_has_not_come_are_passed(rows: list[tuple[str, int, int]]) -> None:
+    queue = [queued(pk, state=state, due=due, age=age) for pk, (state, due, age) in enumerate(rows)]
+    chosen = serial_next(queue, NOW)
+    if chosen is None:
+        head_waits = any(row.due_at > NOW and NOW - row.created_at < HEAD_WAITS for row in queue)
+        assert head_waits or not any(row.due_at <= NOW for row in queue)
+        return
+    assert queue[chosen].due_at <= NOW
+    passed = queue[:chosen]
+    assert all(row.due_at > NOW and NOW - row.created_at >= HEAD_WAITS for row in passed)
+
+
+@given(MESSAGES)
+def test_every_message_goes_in_the_end(rows: list[tuple[str, int, int]]) -> None:
+    """In any order, sending one after the other empties the lane within hours."""
+    queue = [queued(pk, state=state, due=due, age=age) for pk, (state, due, age) in enumerate(rows)]
+    now, end = NOW, NOW + timedelta(hours=4)
+    while queue and now < end:
+        chosen = serial_next(queue, now)
+        queue = [row for row in queue if row.pk != chosen]
+        now += MINUTE if chosen is None else timedelta(0)
+    assert queue == []
+
+
+def test_a_new_worker_waits_until_the_others_have_shrunk() -> None:
+    assert share(10, []) == 10
+    assert share(10, [10]) == 0
+    assert share(10, [0]) == 5
+    assert share(10, [5]) == 5
+
+
+@given(turns=turns, concurrency=st.integers(1, 100))
+def test_there_are_never_more_connections_than_the_lane_has(
+    turns: list[tuple[int, str]], concurrency: int
+) -> None:
+    held: dict[int, int] = {}
+    for worker, turn in turns:
+        held.pop(worker, None)
+        if turn == "ask":
+            held[worker] = share(concurrency, held.values())
+        assert sum(held.values()) <= concurrency
+
+
+@given(workers=st.integers(1, 12), concurrency=st.integers(1, 100))
+def test_after_one_renewal_of_each_all_is_given_out_and_nearly_even(workers: int, concurrency: int) -> None:
+    held: dict[int, int] = {}
+    for worker in range(workers):
+        others = [count for other, count in held.items() if other != worker]
+        held[worker] = share(concurrency, others)
+    for _ in range(2):
+        for worker in range(workers):
+            held[worker] = share(concurrency, [count for other, count in held.items() if other != worker])
+    assert sum(held.values()) == concurrency
+    assert max(held.values()) <= -(-concurrency // workers)
+
+
+@given(others=st.lists(st.integers(0, 100), max_size=5), concurrency=st.integers(1, 100))
+def test_a_lane_that_became_narrower_takes_from_all(others: list[int], concurrency: int) -> None:
+    assert 0 <= share(concurrency, others) <= concurrency
+
+
+def test_each_failure_halves_what_may_go() -> None:
+    assert [slowed(300, level) for level in range(5)] == [300, 150, 75, 37, 18]
+
+
+@given(counts, failures)
+def test_a_slow_lane_sends_less_and_never_nothing(count: int, failures: int) -> None:
+    left = slowed(count, failures)
+    assert min(count, 1) <= left <= count
+    assert slowed(count, failures + 1) <= left
+
+
+@given(failures)
+def test_successes_lead_back_to_full_speed_step_by_step(failures: int) -> None:
+    after = after_success(failures, serial=False, is_idle=False)
+    assert after == max(failures - 1, 0)
+    assert after_success(failures, serial=True, is_idle=False) == 0
+    assert after_success(failures, serial=False, is_idle=True) == 0

@@ -1,4 +1,7 @@
-"""An issue's state, from its counts alone."""
+"""An issue's state, from its counts alone.
+
+Whether a refusal that is our fault concerns one domain, the newsletter, or everybody.
+"""
 
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
@@ -7,11 +10,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from channels.rules.meaning import Concern, Meaning, advice
 from delivery.rules.progress import (
+    FIRST_REST,
+    LONGEST_REST,
     MOST_BARS,
     STATES,
+    WELL_AFTER,
     arrived,
+    domain_rests_until,
     ended,
+    is_everybodys,
+    is_over,
+    refuses_sender,
     release_of,
     state_of,
     stretches,
@@ -22,6 +33,7 @@ from delivery.rules.progress import (
     waiting_words,
 )
 
+HOLDUP_NOW = datetime(2026, 3, 2, 12, tzinfo=UTC)
 NOW = datetime(2026, 3, 2, 12, 7, tzinfo=UTC)
 LEDGER = ("queued", "sending", "sent", "stored", "deferred", "failed", "held", "cancelled")
 some_counts = st.dictionaries(st.sampled_from(LEDGER), st.integers(0, 10_000))
@@ -117,3 +129,43 @@ def test_what_waits_says_how_much_of_it_is_held() -> None:
     assert waiting_words(0, 0) == "0"
     assert waiting_words(1_234, 0) == "1,234"
     assert waiting_words(0, 3_701) == "0 · 3,701 held"
+
+
+@given(st.integers(1, 10_000), st.floats(0, 1))
+def test_a_rest_has_an_end_within_hours(failures: int, chance: float) -> None:
+    rest = domain_rests_until(failures, HOLDUP_NOW, chance=chance) - HOLDUP_NOW
+    assert FIRST_REST / 2 <= rest <= 2 * LONGEST_REST
+
+
+def test_a_refusal_soon_after_a_rest_is_the_same_trouble() -> None:
+    assert is_over(None, HOLDUP_NOW)
+    assert not is_over(HOLDUP_NOW, HOLDUP_NOW + WELL_AFTER)
+    assert is_over(HOLDUP_NOW, HOLDUP_NOW + WELL_AFTER + timedelta(seconds=1))
+
+
+def test_only_where_nobody_takes_the_letter_is_it_everybodys() -> None:
+    assert is_everybodys(3, sent=False)
+    assert not is_everybodys(3, sent=True)
+    assert not is_everybodys(2, sent=False)
+
+
+@pytest.mark.parametrize(
+    ("domains", "refused", "sent", "untried", "pauses"),
+    [
+        ("a", 1, 0, True, False),
+        ("a", 1, 0, False, True),
+        ("abc", 3, 0, True, True),
+        ("a", 90, 10, False, False),
+        ("abc", 3, 97, False, False),
+        ("abc", 30, 70, True, True),
+    ],
+)
+def test_a_sender_is_refused_as_such_where_few_take_it(
+    domains: str, refused: int, sent: int, untried: bool, pauses: bool
+) -> None:
+    assert refuses_sender(set(domains), refused=refused, sent=sent, untried=untried) is pauses
+
+
+def test_there_is_advice_for_all_that_is_about_us() -> None:
+    about_us = [one for one in Meaning if one.concern is Concern.US]
+    assert {one for one in about_us if not advice(one)} == {Meaning.POLICY}

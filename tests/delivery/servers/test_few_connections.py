@@ -13,7 +13,7 @@ from delivery.lanes.limits import alter_lane, narrow_lane, take_share
 from delivery.models import Delivery, Lane
 from tests.console import json_of, printed
 from tests.delivery.background import sending
-from tests.delivery.lanes.test_shares import ADA, BOB
+from tests.delivery.lanes.test_limits import ADA, BOB
 from tests.delivery.ledger import SECOND, a_lane, queued, states
 from tests.examples import NIGHTLY, some_now
 from tests.factories import NOW, IssueFactory

@@ -1,4 +1,7 @@
-"""How many clicks an admin needs for the usual tasks."""
+"""How many clicks an admin needs for the usual tasks.
+
+Invite a colleague, who signs in and approves an issue: few clicks for both.
+"""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -9,7 +12,9 @@ from django.urls import reverse
 
 from common.admin.html import object_url
 from common.clock import utcnow
+from delivery.letters.build import opened_context
 from delivery.links import issue_url
+from delivery.models import Delivery
 from subscriptions.lists.worker import work_off_imports
 from subscriptions.models import Subscription
 from tests.delivery.collecting import a_newsletter, collect
@@ -18,6 +23,7 @@ from tests.e2e.browser.screens import Seen, sign_in
 from tests.e2e.test_newcomer import Newcomer
 from tests.factories import (
     DestinationFactory,
+    FeedFactory,
     MailboxMessageFactory,
     SubscribableFactory,
     SubscriptionFactory,
@@ -25,6 +31,7 @@ from tests.factories import (
     an_issue,
 )
 
+MOST_OF_ADMIN, MOST_OF_COLLEAGUE = 5, 3
 pytestmark = [pytest.mark.slow, pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 
@@ -144,3 +151,57 @@ def test_one_persons_email_is_found_in_the_mailbox_with_two_clicks(
     admin.click("link", "Spring", exact=False)
     admin.see(address)
     assert admin.clicks <= 2
+
+
+class Person:
+    """Somebody at a browser of their own, who counts clicks."""
+
+    def __init__(self, browser: Any, site: str) -> None:
+        self.context = browser.new_context(viewport={"width": 1280, "height": 900})
+        self.seen, self.site, self.clicks = Seen(), site, 0
+        self.page = self.seen.watched(self.context.new_page())
+
+    def click(self, role: str, name: str) -> None:
+        self.page.get_by_role(role, name=name, exact=True).first.click()
+        self.clicks += 1
+
+    def leave(self) -> None:
+        self.context.close()
+        assert not self.seen.complaints, self.seen.complaints
+
+
+def test_a_colleague_is_invited_signs_in_and_approves(browser: Any, live_urls: str, settings: Any) -> None:
+    settings.EMAIL_URL = "mailbox:"
+    newsletter = SubscribableFactory(title="Harbour")
+    newsletter.feeds.add(FeedFactory())
+    SubscriptionFactory(subscribable=newsletter)
+    issue = an_issue(subscribable=newsletter, published_at=None)
+
+    admin = Person(browser, live_urls)
+    sign_in(admin.page, live_urls)
+    admin.page.goto(live_urls + reverse("admin:index"))
+    admin.click("link", "Settings")
+    admin.click("link", "Team")
+    admin.click("link", "Invite somebody")
+    admin.page.locator("[name=email]").fill("bo@example.org")
+    admin.page.locator("[value=sender]").check()
+    admin.clicks += 1
+    admin.click("button", "Invite somebody")
+    admin.page.get_by_text("bo@example.org is invited").wait_for()
+    admin.leave()
+
+    mail = Delivery.objects.get(template="team_invitation")
+    colleague = Person(browser, live_urls)
+    link = str(opened_context(mail.context)["invitation_url"])
+    colleague.page.goto(live_urls + "/join/" + link.partition("/join/")[2])
+    colleague.page.locator("[name=password]").fill("a-long-pass-17")
+    colleague.page.keyboard.press("Enter")
+    colleague.click("link", "Look at it: Harbour waits for your approval")
+    colleague.click("button", "Approve and send")
+    colleague.click("button", "Approve and send")
+    colleague.page.get_by_text("Sending to").first.wait_for()
+    colleague.leave()
+    issue.refresh_from_db()
+    assert issue.published_at is not None
+    assert admin.clicks <= MOST_OF_ADMIN
+    assert colleague.clicks <= MOST_OF_COLLEAGUE

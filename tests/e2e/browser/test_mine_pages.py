@@ -1,4 +1,7 @@
-"""A reader signs in by a mailed link, sees all data of their address, exports it, and is erased."""
+"""A reader signs in by a mailed link, sees all data of their address, exports it, and is erased.
+
+A letter's own links: another frequency, a pause, another name, unsubscribing, and returning.
+"""
 
 import json
 from pathlib import Path
@@ -8,6 +11,7 @@ import pytest
 from playwright.sync_api import expect
 
 from common.clock import utcnow
+from subscriptions import links
 from subscriptions.models import Consent, Destination, Notice, Subscription
 from subscriptions.subscribers.sign_in import ask_for_link, mail_links
 from tests.e2e.browser.screens import look_at
@@ -16,14 +20,15 @@ from tests.factories import (
     BounceFactory,
     DeliveryFactory,
     DestinationFactory,
+    FeedFactory,
     LeftFactory,
+    SubscribableFactory,
     SubscriptionFactory,
     SuppressionFactory,
     UnconfirmedFactory,
 )
 
 pytestmark = [pytest.mark.slow, pytest.mark.browser, pytest.mark.django_db(transaction=True)]
-
 ADA = "ada.lovelace@example.org"
 
 
@@ -158,3 +163,41 @@ def test_a_reader_changes_their_address_and_takes_it_back(page: Any, site: str, 
     expect(page.locator("main")).to_contain_text(ADA)
     look_at(page, "address-taken-back")
     assert not Subscription.objects.confirmed().exclude(destination=ada).exists()
+
+
+@pytest.fixture
+def reader(site: str) -> Subscription:
+    """Return a subscriber of a daily newsletter; a weekly one has the same feeds."""
+    feeds = [FeedFactory()]
+    daily = SubscribableFactory(name="daily", title="The Daily", arrangement="daily", feeds=feeds)
+    SubscribableFactory(name="weekly", title="The Weekly", arrangement="weekly", feeds=feeds)
+    made: Subscription = SubscriptionFactory(subscribable=daily, display_name="Ada")
+    return made
+
+
+def test_another_pace_and_a_pause(page: Any, reader: Subscription) -> None:
+    page.goto(links.manage_url(reader))
+    look_at(page, "manage")
+    page.get_by_role("button", name="Get this instead").click()
+    expect(page.locator("main")).to_contain_text("Until then you still get The Daily")
+    look_at(page, "manage-switching")
+    page.get_by_role("button", name="Keep The Daily").click()
+    page.get_by_role("button", name="For two weeks").click()
+    expect(page.locator("main")).to_contain_text("Paused until")
+    look_at(page, "manage-paused")
+    page.get_by_role("button", name="Resume subscription").click()
+    page.get_by_label("Until another day").fill("2020-01-01")
+    page.get_by_role("button", name="Pause", exact=True).click()
+    look_at(page, "manage-mistake")
+
+
+def test_leaving_and_coming_back(page: Any, reader: Subscription) -> None:
+    page.goto(links.unsubscribe_url(reader))
+    look_at(page, "leave")
+    page.get_by_role("button", name="Unsubscribe from The Daily").click()
+    reader.refresh_from_db()
+    assert reader.status == "unsubscribed"
+    expect(page.locator("main")).to_contain_text("You’re unsubscribed")
+    look_at(page, "left")
+    page.goto(links.manage_url(reader))
+    look_at(page, "manage-left")

@@ -1,14 +1,21 @@
-"""Feeds that a web page links to, in any form."""
+"""Feeds that a web page links to, in any form.
+
+The Link header (RFC 8288).
+"""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from feeds.parsing.discovery import (
     MAX_ANCHORS,
+    MAX_HEADER_LINKS,
     MAX_PAGE,
     MAX_PAGE_LINKS,
     decoded,
     format_of,
     is_comment_feed,
+    links_of_header,
     looks_like_feed,
     read_page,
     well_known,
@@ -338,3 +345,41 @@ def test_an_address_without_the_look_of_a_feed(href: str) -> None:
 def test_a_hostile_page_costs_no_more_than_its_length(piece: str) -> None:
     # A quadratic reader would take minutes and exceed pytest's time-out.
     read_page(piece * (MAX_PAGE // len(piece)), HOME)
+
+
+@pytest.mark.parametrize(
+    ("header", "links"),
+    [
+        ('<https://hub.example/>; rel="hub"', [("hub", "https://hub.example/")]),
+        ("<https://hub.example/>;rel=hub", [("hub", "https://hub.example/")]),
+        ('<a>; rel="self", <b>; rel=HUB', [("self", "a"), ("hub", "b")]),
+        ('<a>; title="x, <y>; rel=no"; rel="hub self"', [("hub", "a"), ("self", "a")]),
+        ('<a>; rel=first; rel="second"', [("first", "a")]),
+        (r'<a>; title="a \" b"; rel=hub', [("hub", "a")]),
+        ("<a>; crossorigin; rel=hub", [("hub", "a")]),
+        ('<a>; rel="hub"; anchor="/other"', []),
+        (" ,, <a>;rel=hub , ,<b>;rel=self", []),
+        ("<a>", []),
+        ("rel=hub", []),
+        ("<a; rel=hub", []),
+        ('<a>; rel="hub', []),
+        ("", []),
+    ],
+)
+def test_it_says_these_links(header: str, links: list[tuple[str, str]]) -> None:
+    assert links_of_header(header) == links
+
+
+def test_what_cannot_be_read_costs_only_the_links_behind_it() -> None:
+    assert links_of_header("<a>; rel=hub, nonsense, <b>; rel=self") == [("hub", "a")]
+
+
+def test_a_header_without_end_has_an_end() -> None:
+    assert len(links_of_header("<a>; rel=hub, " * 100_000)) == MAX_HEADER_LINKS
+
+
+@given(st.text(max_size=80) | st.text(alphabet='<>;,="\\ rel', max_size=80))
+def test_any_text_is_a_header(text: str) -> None:
+    for relation, target in links_of_header(text):
+        assert relation == relation.lower().strip() != ""
+        assert not set("<>") & set(target)

@@ -1,14 +1,20 @@
-"""The limit of processor time for a document."""
+"""The limit of processor time for a document.
+
+Parsing and planning compared to bare feedparser, as `make bench` measures it.
+"""
 
 import json
 import time
 
 import pytest
 
+from bench.parsing import parsing
 from feeds.parsing.document import parse
 from feeds.parsing.entry import TOO_DEAR, ParseError, check_allowance, cpu_limit
+from tests.examples import NIGHTLY
 from tests.servers.documents import atom, rss
 
+TRIES = 5
 POSTS = [{"guid": str(number), "title": "A"} for number in range(50)]
 ENTRY = "<div class=h-entry><a class=u-url href=/{}>x</a></div>"
 DOCUMENTS = {
@@ -53,3 +59,14 @@ def test_without_an_allowance_nothing_is_counted() -> None:
         with pytest.raises(ParseError):
             check_allowance()
     check_allowance()
+
+
+@NIGHTLY
+def test_reading_a_large_feed_costs_at_most_three_tenths_more_than_bare_feedparser() -> None:
+    """Other load may spoil a measurement: one good one is proof enough."""
+    for _ in range(TRIES):
+        ratio = parsing()["ratio"]
+        assert isinstance(ratio, float)
+        if ratio >= 1 / 1.3:
+            return
+    pytest.fail(f"{ratio:.2f} of what bare feedparser does")

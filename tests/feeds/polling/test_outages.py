@@ -1,4 +1,7 @@
-"""Responses that are believed only if they persist, and hosts that recover."""
+"""Responses that are believed only if they persist, and hosts that recover.
+
+The message to admins about a response without a feed.
+"""
 
 from datetime import timedelta
 
@@ -7,6 +10,7 @@ from django.utils.http import http_date
 
 from feeds.models import Feed, Poll
 from feeds.polling.poll import poll_due
+from feeds.polling.read import why_unread
 from feeds.rules.alerts import wants_all
 from tests.examples import some_now
 from tests.feeds.watched import Blog, at, post
@@ -217,3 +221,20 @@ class TestAwayHost:
             blog.serve(b"", status=503)
         poll_due(clock=lambda: at(15 * 24 * 60))
         assert {feed.next_poll_why for feed in Feed.objects.all()} == {"unreachable"}
+
+
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [
+        (401, "does not let us read this feed (HTTP 401)"),
+        (403, "does not let us read this feed (HTTP 403)"),
+        (404, "nothing at this address (HTTP 404)"),
+        (405, "answered with an error (HTTP 405)"),
+        (410, "gone for good (HTTP 410)"),
+        (429, "we ask too often (HTTP 429)"),
+        (500, "answered with an error (HTTP 500)"),
+        (503, "answered with an error (HTTP 503)"),
+    ],
+)
+def test_each_status_says_what_it_means_for_the_feed(status: int, words: str) -> None:
+    assert words in why_unread(status)

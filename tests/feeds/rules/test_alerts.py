@@ -1,3 +1,5 @@
+"""Permanent redirects are believed after several readings; temporary ones never."""
+
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -6,8 +8,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from feeds.models import Feed
-from feeds.rules.alerts import A_DAY, ALONG, GAP, due, is_nearly_due, is_our_own_network, may_tell
+from feeds.rules.alerts import (
+    A_DAY,
+    ALONG,
+    BELIEVED_AFTER,
+    GAP,
+    count_move,
+    due,
+    is_believed,
+    is_nearly_due,
+    is_our_own_network,
+    may_tell,
+    permanent_target,
+)
 
+OLD, NEW, OTHER = "https://old.example/feed", "https://new.example/feed", "https://other.example/feed"
 NOW = datetime(2026, 3, 2, 12, 0, tzinfo=UTC)
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
 
@@ -115,3 +130,35 @@ def test_whatever_happens_mails_alternate_and_none_comes_before_a_day(good: list
             feed.alerted_at = None if what == "recovered" else now + MINUTE
             assert due(feed, now + MINUTE) is None
     assert told == ["failing", "recovered"] * (len(told) // 2) + ["failing"] * (len(told) % 2)
+
+
+@pytest.mark.parametrize(
+    ("redirects", "target"),
+    [
+        ([], ""),
+        ([(301, NEW)], NEW),
+        ([(308, NEW)], NEW),
+        ([(302, NEW)], ""),
+        ([(307, NEW)], ""),
+        ([(303, NEW)], ""),
+        ([(301, NEW), (308, OTHER)], OTHER),
+        ([(301, NEW), (302, OTHER)], NEW),
+        ([(302, NEW), (301, OTHER)], ""),
+        ([(301, "http://old.example/feed")], ""),
+        ([(301, NEW), (301, OLD)], ""),
+    ],
+)
+def test_only_permanent_redirects_from_the_beginning_count(
+    redirects: list[tuple[int, str]], target: str
+) -> None:
+    assert permanent_target(OLD, redirects) == target
+
+
+def test_a_redirect_that_holds_is_believed_and_one_that_changes_begins_anew() -> None:
+    before, polls = "", 0
+    for _ in range(BELIEVED_AFTER - 1):
+        before, polls = count_move(NEW, before=before, polls=polls)
+    assert not is_believed(polls)
+    assert count_move(OTHER, before=before, polls=polls) == (OTHER, 1)
+    assert count_move("", before=before, polls=polls) == ("", 0)
+    assert is_believed(count_move(NEW, before=before, polls=polls)[1])

@@ -1,4 +1,7 @@
-"""Microsub actions: responses and error messages."""
+"""Microsub actions: responses and error messages.
+
+From a URL to a post that is read, by Microsub alone.
+"""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -10,13 +13,15 @@ from django.test import Client
 
 from common.rates import Limit
 from reader.channels.channels import add_channel, alter_channel
+from reader.entries.place import place_due
 from reader.microsub.actions import ASKED, POSTED
 from reader.microsub.view import EVENTS
-from reader.models import Channel, Reader, Token, Unread
+from reader.models import Channel, Entry, Reader, TimelineEntry, Token, Unread
 from reader.people.tokens import make_token, revoke_token
 from reader.rules.parameters import SCOPES
 from tests.examples import some_now
 from tests.factories import NOW, FeedFactory
+from tests.feeds.watched import Blog, at
 from tests.reader.client import MicrosubClient
 from tests.reader.posts import an_entry, minutes, put
 
@@ -418,3 +423,31 @@ def test_bob_with_every_id_of_adas_changes_and_sees_nothing(ada: Reader, bob: Re
     api.address = "/microsub/ada"
     assert api.get("channels")[0] == 403, "a token opens its own reader's address only"
     assert Token.objects.filter(last_used_at__lt=NOW - timedelta(days=1)).count() == 0
+
+
+def test_a_feed_is_followed_read_and_its_posts_arrive(blog: Blog, api: MicrosubClient) -> None:
+    blog.show("b", "a", title="Blog")
+    url = blog.server.url(blog.path)
+    made = api.do("channels", name="News")
+    assert (made["name"], made["unread"]) == ("News", 0)
+    followed = api.do("follow", channel=made["uid"], url=url)
+    assert followed["url"] == url
+    (feed,) = api.ask("follow", channel=made["uid"])["items"]
+    assert (feed["type"], feed["url"]) == ("feed", url)
+    from feeds.models import Feed
+
+    blog.feed = Feed.objects.get()
+    assert (blog.feed.for_letters, blog.feed.read_by, blog.feed.pace) == (False, 1, "adaptive")
+    blog.read(0)
+    assert place_due() == 2
+    assert api.names(made["uid"]) == ["Post b", "Post a"]
+    blog.show("c", "b", "a", title="Blog")
+    blog.read(10)
+    place_due()
+    assert api.names(made["uid"])[0] == "Post c"
+    first = api.ask("timeline", channel=made["uid"])["items"][0]
+    assert first["_is_read"] is False
+    assert api.do("timeline", method="mark_read", channel=made["uid"], entry=first["_id"])["updated"] == 1
+    assert api.ask("timeline", channel=made["uid"])["items"][0]["_is_read"] is True
+    assert TimelineEntry.objects.count() == Entry.objects.count() == 3
+    assert at(0)

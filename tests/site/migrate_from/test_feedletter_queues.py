@@ -1,17 +1,41 @@
-"""Messages in feedletter's queues: dropped by default, or sent exactly once after the start."""
+"""Messages in feedletter's queues: dropped by default, or sent exactly once after the start.
 
+People whom feedletter never asked to confirm are asked by us, once, when an admin says so.
+Bridges of feedletter: they arrive with their accounts, paused, and post nothing twice.
+"""
+
+import json
 from datetime import timedelta
+from html import unescape
+from io import StringIO
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlencode
 
 import pytest
+from django.core.management import call_command
+from django.test import Client
 
+from common.admin.html import object_url
+from delivery.admin.bridges.add import set_up_url
+from delivery.alerts.pauses import tell_of_pauses
+from delivery.bridges.connect import connections_of, reconnect, typed_destination
 from delivery.issues.publish import late_subscribers
+from delivery.letters.notices import take_notices
 from delivery.models import Delivery, Issue, MailboxMessage
+from feedletter_site.migrate_from import take_over
+from feedletter_site.migrate_from.confirmations import send_confirmations
 from feedletter_site.migrate_from.queues import _filled
-from subscriptions.models import Subscription
+from feedletter_site.models import Arrival
+from subscriptions.models import Destination, Notice, Subscribable, Subscription, Suppression
+from subscriptions.subscribers.leave import expire_sign_ups
+from subscriptions.subscribers.sign_up import confirm_subscriptions
+from tests.servers.api_server import Reply
+from tests.servers.mastodon_instance import TOKEN
+from tests.servers.services.bluesky import DID, HANDLE, PASSWORD
 from tests.site.migrate_from.feedletter_dump import (
     NOW,
+    ZONE,
     Services,
     dump,
     run,
@@ -22,7 +46,10 @@ from tests.site.migrate_from.feedletter_dump import (
     start_all,
     texts_of,
 )
+from tests.site.migrate_from.pages import act, page
+from tests.site.migrate_from.test_admin_arrivals import work
 from tests.site.migrate_from.test_cordfeeder import everything, rounds, words
+from tests.site.migrate_from.test_feedletter_admin import choose
 
 __all__ = ["dump", "services", "site"]
 SECOND_DATABASE = True
@@ -142,3 +169,183 @@ def test_a_status_that_was_tried_before_is_held_for_a_person(services: Services,
     row = Delivery.objects.get(destination__kind="mastodon", issue__title__startswith="Post 6")
     assert (row.state, row.held_for) == ("held", "")
     assert not [each for each in services.mastodon.statuses if "Post 6" in each["content"]]
+
+
+def new_person() -> Subscription:
+    return Subscription.objects.get(destination__core="new@example.org")
+
+
+def command() -> dict[str, Any]:
+    out = StringIO()
+    call_command("send_confirmations", "--json", stdout=out)
+    facts: dict[str, Any] = json.loads(out.getvalue())
+    return facts
+
+
+def test_each_is_asked_once_and_the_link_works_from_then_on(dump: Path) -> None:
+    facts = run(dump)
+    assert "After the import, send ours" in words(facts, "changed")
+    assert not Notice.objects.exists()
+    late = NOW + timedelta(days=30)
+    assert (send_confirmations(now=late), send_confirmations(now=late + HOUR)) == (1, 0)
+    run(dump)
+    assert command() == {"queued": 0}
+    take_notices(now=late)
+    mail = Delivery.objects.get(kind="confirmation")
+    assert mail.destination.core == "new@example.org"
+    expire_sign_ups(now=late + HOUR)
+    token = mail.context["confirm_url"].rstrip("/").rpartition("/")[2]
+    confirm_subscriptions(token=token, now=late + 47 * HOUR)
+    assert new_person().status == "confirmed"
+
+
+def test_who_never_confirms_is_forgotten_as_after_a_sign_up_here(dump: Path) -> None:
+    run(dump)
+    expire_sign_ups(now=NOW + timedelta(days=300))
+    assert new_person()
+    assert command() == {"queued": 1}
+    Subscription.objects.update(added_at=NOW)
+    expire_sign_ups(now=new_person().consents.latest("at").at + timedelta(days=30))
+    assert not Subscription.objects.filter(destination__core="new@example.org").exists()
+
+
+@pytest.mark.parametrize("case", ["confirmed", "left", "suppressed", "asked here", "deleted"])
+def test_nobody_else_is_asked(dump: Path, case: str) -> None:
+    run(dump)
+    row = new_person()
+    if case == "suppressed":
+        Suppression.objects.create(core="new@example.org")
+    elif case == "deleted":
+        row.delete()
+    else:
+        changes = {
+            "confirmed": {"status": "confirmed"},
+            "left": {"status": "unsubscribed"},
+            "asked here": {"confirm_nonce": "x"},
+        }
+        Subscription.objects.filter(pk=row.pk).update(**changes[case])
+    assert command() == {"queued": 0}
+    assert not Notice.objects.exists()
+
+
+def test_two_numbers_of_one_person_are_asked_once(dump: Path) -> None:
+    text = dump.read_text()
+    people = next(line for line in text.splitlines() if line.startswith("14\t"))
+    mails = next(line for line in text.splitlines() if "[river] Please confirm" in line)
+    second = people.replace("14\t", "21\t", 1).replace("new@example.org", "New@example.org")
+    again = mails.replace("5\t", "6\t", 1).replace("\tnew@example.org\t", "\tNew <New@example.org>\t")
+    text = text.replace(people, f"{people}\n{second}").replace(mails, f"{mails}\n{again}")
+    dump.write_text(text)
+    run(dump)
+    assert command() == {"queued": 1}
+    assert command() == {"queued": 0}
+
+
+def test_a_button_of_the_import_sends_them(
+    admin_client: Client, dump: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(take_over, "utcnow", lambda: NOW)
+    choose(admin_client, dump, zone=ZONE)
+    work()
+    row = Arrival.objects.get()
+    assert "Send confirmations</" not in page(admin_client, row)
+    act(admin_client, row, "run")
+    work()
+    assert "Send confirmations</" in page(admin_client, row)
+    assert "1 confirmation will be sent." in act(admin_client, row, "confirm", confirmed="1")
+    assert Notice.objects.get().destination.core == "new@example.org"
+    assert "Send confirmations</" not in page(admin_client, row)
+
+
+@pytest.fixture
+def secrets(services: Services, dump: Path, tmp_path: Path) -> Path:
+    dump.write_text(dump.read_text().replace('"blog.example.org"', f'"{HANDLE}"'))
+    file = tmp_path / "feedletter-secrets.properties"
+    file.write_text(
+        f"feedletter.masto.access.token.mothership={TOKEN}\nfeedletter.bsky.identifier.{HANDLE}: {PASSWORD}\n"
+    )
+    return file
+
+
+@pytest.mark.django_db(transaction=True)
+def test_bridges_arrive_connected_and_post_only_what_is_new(
+    services: Services, dump: Path, secrets: Path
+) -> None:
+    facts = run(dump, "--secrets", str(secrets))
+    bridges = {each.name: each for each in Subscribable.objects.exclude(channel="email")}
+    assert {name: each.channel for name, each in bridges.items()} == {
+        "river-masto": "mastodon",
+        "river-bsky": "bluesky",
+    }
+    assert bridges["river-bsky"].params == {"tone": "dry"}
+    assert all(each.sending_paused_at for each in bridges.values())
+    (masto,), (bsky,) = (connections_of(bridges[name]) for name in ("river-masto", "river-bsky"))
+    assert (masto.upstream_id, bsky.upstream_id, bsky.destination.core) == (16, 17, DID)
+    assert masto.destination.config["account_id"] == "109"
+    assert not [line for line in facts["lines"] if "token" in line["words"]]
+    assert TOKEN not in str(facts)
+    assert PASSWORD not in str(facts)
+    rounds(3, begin=NOW)
+    assert not services.mastodon.statuses
+    start("river-masto", "river-bsky")
+    rounds(4, begin=NOW + HOUR)
+    (status,) = services.mastodon.statuses
+    assert "Post 8" in status["content"]
+    (record,) = services.bluesky.records.values()
+    assert "Post 8" in str(record)
+
+
+@pytest.mark.slow
+@pytest.mark.django_db(transaction=True)
+def test_a_bridge_that_is_resumed_without_a_token_waits_for_one_and_loses_nothing(
+    services: Services, dump: Path, admin_client: Client
+) -> None:
+    facts = run(dump)
+    assert "press Connect again" in words(facts, "changed")
+    start("river-masto")
+    rounds(3, begin=NOW)
+    bridge = Subscribable.objects.get(name="river-masto")
+    assert not services.mastodon.requests
+    assert set(Delivery.objects.filter(issue__subscribable=bridge).values_list("state", flat=True)) == {
+        "queued"
+    }
+    tell_of_pauses(now=NOW + HOUR)
+    assert Delivery.objects.get(kind="alert").context["subject"] == "Posts of “river-masto” are waiting"
+    for url in (object_url(bridge), set_up_url(bridge)):
+        shown = unescape(admin_client.get(url).content.decode())
+        assert "isn’t connected: this site has no credentials for it" in shown
+        assert ">Connect again</a>" in shown
+    (masto,) = connections_of(bridge)
+    typed = {"account": "mothership", "instance_url": services.mastodon.url, "access_token": TOKEN}
+    reconnect(destination=masto.destination, parsed=typed_destination("mastodon", typed), now=NOW)
+    rounds(4, begin=NOW + HOUR)
+    (status,) = services.mastodon.statuses
+    assert "Post 8" in status["content"]
+
+
+def test_a_refused_token_is_reported_and_the_bridge_arrives(
+    services: Services, dump: Path, secrets: Path
+) -> None:
+    services.bluesky.revoke()
+    services.mastodon.says = Reply(503)
+    facts = run(dump, "--secrets", str(secrets))
+    assert "It could not be connected: " in words(facts, "changed")
+    assert Subscription.objects.filter(subscribable__name="river-bsky", status="confirmed").exists()
+
+
+def test_an_account_that_this_site_has_keeps_its_token(services: Services, dump: Path, secrets: Path) -> None:
+    secret: Any = {"app_password": "own"}
+    own = Destination.objects.create(
+        kind="bluesky", core=DID, label="@own", config={"did": DID}, secrets=secret
+    )
+    run(dump, "--secrets", str(secrets))
+    (bsky,) = connections_of(Subscribable.objects.get(name="river-bsky"))
+    assert bsky.destination.pk == own.pk
+    assert bsky.destination.secrets.open() == {"app_password": "own"}
+
+
+def test_a_name_that_cannot_be_an_account_is_refused_with_a_reason(services: Services, dump: Path) -> None:
+    dump.write_text(dump.read_text().replace('"mothership"', '"mother ship"'))
+    facts = run(dump)
+    assert "river-masto (mother ship): account: " in words(facts, "not taken")
+    assert not connections_of(Subscribable.objects.get(name="river-masto"))

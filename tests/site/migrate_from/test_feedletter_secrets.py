@@ -1,4 +1,7 @@
-"""feedletter's secrets and settings: read, written to a private file, never printed."""
+"""feedletter's secrets and settings: read, written to a private file, never printed.
+
+The guide for people who move from feedletter names all that they know.
+"""
 
 import shlex
 from pathlib import Path
@@ -11,6 +14,20 @@ from migrate_from.feedletter.environment import as_file, email_url, environment
 from migrate_from.secret_files import read_properties
 from tests.site.migrate_from.feedletter_dump import SALT, dump, run, site
 
+PAGE = (Path(__file__).parents[3] / "docs" / "coming-from" / "feedletter.md").read_text()
+COMMANDS = {
+    *("add-feed", "alter-feed", "daemon", "db-dump", "db-init", "db-migrate", "define-bluesky-subscribable"),
+    *("define-email-subscribable", "define-mastodon-subscribable", "drop-feed-and-subscribables"),
+    *("drop-subscribable", "edit-subscribable", "export-subscribers", "generate-starter-untemplates"),
+    *("list-config", "list-feeds", "list-items-excluded", "list-subscribables", "list-subscribers"),
+    *("list-untemplates", "send-test-email", "set-config", "set-extra-params", "set-untemplates"),
+    "feedletter subscribe",
+}
+SETTINGS = {
+    *("bluesky-max-retries", "confirm-hours", "dump-db-dir", "mail-batch-size", "mail-batch-delay-seconds"),
+    *("mail-max-retries", "mastodon-max-retries", "time-zone", "web-daemon-interface", "web-daemon-port"),
+    *("web-api-protocol", "web-api-host-name", "web-api-base-path", "web-api-port"),
+}
 __all__ = ["dump", "site"]
 SECRETS = (
     Path(__file__).parents[2] / "fixtures" / "migrations" / "feedletter" / "feedletter-secrets.properties"
@@ -126,3 +143,20 @@ def test_values_are_quoted_for_shells(value: str) -> None:
 )
 def test_settings(config: dict[str, Any], expected: dict[str, str]) -> None:
     assert environment(config, {}) == expected
+
+
+def left_column() -> str:
+    rows = (
+        line.split(" | ") for line in PAGE.splitlines() if line.startswith("| `") or line.startswith("| …")
+    )
+    return "\n".join(row[0] for row in rows)
+
+
+def test_each_command_has_its_equivalent() -> None:
+    assert len(COMMANDS) == 25
+    named = left_column()
+    assert {each for each in COMMANDS if f"`{each} " not in named and f"`{each}`" not in named} == set()
+
+
+def test_each_setting_has_its_equivalent() -> None:
+    assert {each for each in SETTINGS if f"`--{each}`" not in left_column()} == set()

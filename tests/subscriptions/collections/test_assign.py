@@ -1,13 +1,23 @@
-"""Collections of a final item, in every arrangement."""
+"""Collections of a final item, in every arrangement.
+
+A new newsletter of an old feed begins with its last posts, and no other newsletter repeats them.
+Editing an arrangement keeps open collections; new items follow the new one.
+"""
 
 from datetime import UTC, datetime, time, timedelta
 from typing import Any
 
 import pytest
 
+from common.clock import utcnow
+from delivery.issues.complete import complete_due
+from delivery.models import Delivery
 from feeds.models import Feed, Item
-from subscriptions.collections.assign import assign_final, assign_item
+from subscriptions.collections.assign import assign_final, assign_item, begin_with, can_begin, latest
 from subscriptions.models import Assignable, Assignment, Subscribable
+from subscriptions.newsletters.define import alter_subscribable, define_subscribable
+from subscriptions.rules.edits import CannotEdit
+from tests.delivery.ledger import Clock
 from tests.factories import (
     DailyFactory,
     EveryNFactory,
@@ -15,10 +25,12 @@ from tests.factories import (
     FinalItemFactory,
     ItemFactory,
     SubscribableFactory,
+    SubscriptionFactory,
+    an_entry,
 )
+from tests.feeds.documents import a_feed_of
 
 pytestmark = pytest.mark.django_db
-
 # A Monday.
 MONDAY = datetime(2026, 3, 2, tzinfo=UTC)
 NOON = MONDAY + timedelta(hours=12)
@@ -182,3 +194,139 @@ def test_an_item_that_cannot_be_assigned_stops_no_other(feed: Feed, caplog: pyte
     stuck.refresh_from_db()
     assert stuck.state == "unassigned"
     assert [record.__dict__["item"] for record in caplog.records] == [stuck.pk]
+
+
+def newsletters(arrangement: str) -> tuple[Subscribable, Subscribable]:
+    """Return an old and a new newsletter of a feed with three posts, the first of them excluded."""
+    entries = [an_entry(number) for number in (1, 2, 3)]
+    feed = a_feed_of(reversed(entries))
+    for number, entry in enumerate(entries, 1):
+        state = Item.State.EXCLUDED if number == 1 else Item.State.CLEARED
+        ItemFactory(feed=feed, guid=entry.guid, state=state, entry=None, content_hash="")
+    old = SubscribableFactory(last_completed_wti="1", feeds=[feed])
+    new = SubscribableFactory(arrangement=arrangement, feeds=[feed])
+    for each in (old, new):
+        SubscriptionFactory(subscribable=each, status="confirmed")
+    return old, new
+
+
+def test_its_next_issue_has_the_last_posts_and_nobody_else_gets_them() -> None:
+    old, new = newsletters("weekly")
+    assert begin_with(subscribable=new, count=2, now=utcnow()) == 2
+    assert Assignment.objects.filter(assignable__subscribable=new).count() == 2
+    clock = Clock(utcnow() + timedelta(days=8))
+    Subscribable.objects.update(grace_minutes=0)
+    complete_due(clock=clock)
+    rows = Delivery.objects.exclude(issue=None)
+    assert list(rows.values_list("issue__subscribable", flat=True)) == [new.pk]
+    assert rows.get().issue.issue_items.count() == 2  # type: ignore[union-attr]
+    assert not old.issues.exists()
+    assert set(Item.objects.values_list("state", flat=True)) == {"excluded", "cleared"}
+    assert not Item.objects.exclude(entry=None).exists()
+
+
+def test_a_newsletter_of_every_post_sends_each_of_them() -> None:
+    _old, new = newsletters("each")
+    assert begin_with(subscribable=new, count=50, now=utcnow()) == 3
+    complete_due(clock=Clock(utcnow()))
+    assert Delivery.objects.filter(issue__subscribable=new).count() == 3
+
+
+def test_it_begins_only_once() -> None:
+    _old, new = newsletters("weekly")
+    assert can_begin(new)
+    begin_with(subscribable=new, count=1, now=utcnow())
+    assert not can_begin(new)
+    with pytest.raises(CannotEdit, match="begun"):
+        begin_with(subscribable=new, count=1, now=utcnow())
+    assert Assignable.objects.count() == 1
+
+
+def test_posts_that_wait_for_another_newsletter_are_left_to_it() -> None:
+    _old, new = newsletters("weekly")
+    ItemFactory(feed=new.feeds.get(), guid=an_entry(4).guid)
+    assert len(latest(new, 50)) == 3
+
+
+class Letter:
+    """Newsletter that is edited, and the collection of its next item."""
+
+    def __init__(self, **arrangement: Any) -> None:
+        self.feed: Feed = FeedFactory()
+        self.row: Subscribable = define_subscribable(name="letter", feeds=[self.feed], **arrangement)
+
+    def edit(self, **arrangement: Any) -> None:
+        self.row = alter_subscribable(subscribable=self.row, **arrangement)
+
+    def next(self, at: datetime = NOON) -> Assignable:
+        item = FinalItemFactory(feed=self.feed, final_at=at)
+        assign_item(item_id=item.pk, now=at)
+        return Assignable.objects.get(items=item)
+
+
+def test_from_daily_to_weekly_with_the_same_start() -> None:
+    letter = Letter(arrangement="daily")
+    day = letter.next()
+    letter.edit(arrangement="weekly")
+    week = letter.next()
+    assert week != day
+    assert (week.period_end, letter.next()) == (MONDAY + 7 * DAY, week)
+    day.refresh_from_db()
+    assert (day.period_start, day.period_end) == (MONDAY, MONDAY + DAY)
+
+
+def test_from_weekly_to_daily_with_the_same_start_and_back() -> None:
+    letter = Letter(arrangement="weekly")
+    week = letter.next()
+    letter.edit(arrangement="daily")
+    day = letter.next()
+    assert (day.period_end, day != week) == (MONDAY + DAY, True)
+    letter.edit(arrangement="weekly")
+    assert letter.next() == week
+    assert Assignable.objects.count() == 2
+
+
+def test_from_every_n_to_daily_and_back_goes_on_counting() -> None:
+    letter = Letter(arrangement="every_n", n=3)
+    three = letter.next()
+    letter.edit(arrangement="daily")
+    assert letter.next().period_end == MONDAY + DAY
+    letter.edit(arrangement="every_n", n=2)
+    assert letter.next() == three, "it is still open, with the n it was opened with"
+    assert (three.capacity, letter.next(), letter.next().within_type_id) == (3, three, "#2")
+
+
+def test_a_smaller_n_holds_for_the_next_collection() -> None:
+    letter = Letter(arrangement="every_n", n=3)
+    names = [letter.next().within_type_id]
+    letter.edit(n=1)
+    names += [letter.next().within_type_id for _ in range(4)]
+    assert names == ["#1", "#1", "#1", "#2", "#3"]
+
+
+def test_from_each_to_every_n_no_name_is_given_twice() -> None:
+    letter = Letter()
+    names = [letter.next().within_type_id]
+    letter.edit(arrangement="every_n", n=1)
+    names += [letter.next().within_type_id for _ in range(3)]
+    letter.edit(arrangement="each")
+    names += [letter.next().within_type_id]
+    assert len(set(names)) == 5
+    assert names[1:4] == ["#1", "#2", "#3"]
+
+
+def test_after_an_issue_a_longer_period_begins_where_it_ended() -> None:
+    letter = Letter(arrangement="daily")
+    letter.next().delete()
+    Subscribable.objects.update(issued_through=MONDAY + DAY)
+    letter.edit(arrangement="weekly")
+    week = letter.next(NOON + DAY)
+    assert (week.period_start, week.period_end) == (MONDAY + DAY, MONDAY + 7 * DAY)
+
+
+def test_what_the_new_arrangement_does_not_use_is_forgotten() -> None:
+    letter = Letter(arrangement="every_n", n=3, max_wait_days=2)
+    letter.edit(arrangement="cron", cron="0 7 * * *")
+    assert (letter.row.n, letter.row.max_wait_days) == (None, None)
+    letter.edit(arrangement="daily")
+    assert letter.row.cron == ""

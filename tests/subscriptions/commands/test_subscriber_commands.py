@@ -7,10 +7,11 @@ from django.core import mail
 
 from common.ports import channels
 from subscriptions.management.options import destination
-from subscriptions.models import ListImport, Notice, Subscription
+from subscriptions.models import Destination, ListImport, Notice, Subscription
 from tests.console import command_named, json_of, printed, refused
 from tests.factories import (
     BridgeFactory,
+    DeliveryFactory,
     DestinationFactory,
     SubscribableFactory,
     SubscriptionFactory,
@@ -230,3 +231,29 @@ def test_a_secret_may_be_piped_in_instead_of_standing_in_the_list_of_processes(
     monkeypatch.setattr("sys.stdin", StringIO("hush\n"))
     options = {"account": "bot", "instance_url": "https://social.example", "access_token": "-"}
     assert destination(options, channels.get("mastodon"))["access_token"] == "hush"
+
+
+def test_it_erases_and_says_how_much() -> None:
+    one = SubscriptionFactory(destination__core="ada@example.org")
+    DeliveryFactory.create_batch(2, subscription=one, state="sent")
+    row = json_of("erase_destination", "Ada <ADA@example.org>")
+    assert (row["address"], row["suppressed"]) == ("ada@example.org", False)
+    assert (row["erased"]["subscriptions"], row["erased"]["mails"]) == (1, 2)
+    assert not Subscription.objects.exists()
+    assert not Destination.objects.filter(core="ada@example.org").exists()
+
+
+def test_it_says_what_stays() -> None:
+    SubscriptionFactory(destination__core="ada@example.org")
+    SuppressionFactory(core="ada@example.org")
+    said = printed("erase_destination", "ada@example.org")
+    assert "is erased: 1 subscription, 0 emails." in said
+    assert "stays on the “Do not email” list" in said
+
+
+@pytest.mark.parametrize(
+    ("address", "said"),
+    [("eve@example.org", "Nothing is stored about"), ("nonsense", "isn’t an email address")],
+)
+def test_it_refuses(address: str, said: str) -> None:
+    assert said in refused("erase_destination", address)

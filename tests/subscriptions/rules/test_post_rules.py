@@ -1,26 +1,49 @@
-"""The posts that a newsletter accepts, the changes in them, and their order."""
+"""The posts that a newsletter accepts, the changes in them, and their order.
 
+Words of a filter: input, display, and matches.
+Tags: their names, the cells of lists, and segments.
+The text between the tags, and only that.
+"""
+
+import re
 import time
 from dataclasses import replace
+from html import unescape
+from html.parser import HTMLParser
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from common.html.clean import clean
 from feeds.parsing.entry import Entry
 from subscriptions.rules.post_rules import (
     TOO_SLOW,
     InvalidRule,
+    InvalidWords,
     Rule,
+    changed,
     check_on,
     check_rule,
     in_order,
     judge,
+    read_words,
     rewrite,
     sentence,
+    typed_words,
+    visible,
+    word_of,
+    word_pattern,
 )
+from subscriptions.rules.tags import BadTag, check_segment, tags_of_cell, tidy_tags
 from tests.factories import an_entry
 
+BASE = "https://blog.example/"
+TEXTS = st.text(alphabet=st.sampled_from("ab <>&\"'=é\n"), max_size=12)
+TAGS = st.sampled_from(["p", "b", "blockquote", "a", "td"])
+FILTER_WORDS = st.text(
+    st.characters(codec="utf-8", exclude_characters='*"“”„«»,;\\\0'), min_size=1, max_size=20
+)
 SLOW = "(a+)+$"
 ENTRY = an_entry(
     title="A sponsored post",
@@ -213,3 +236,156 @@ def test_posts_come_in_the_order_wanted(order: str, expected: list[str]) -> None
 )
 def test_a_rule_reads_as_a_sentence(rule: Rule, words: str) -> None:
     assert sentence(rule) == words
+
+
+@pytest.mark.parametrize(
+    ("typed", "words"),
+    [
+        ("", []),
+        ("honey bee", ["honey", "bee"]),
+        ('honey "queen bee"', ["honey", "queen bee"]),
+        ("honey, bee;\nwax honey", ["honey", "bee", "wax"]),
+        ("„queen bee“ «the hive»", ["queen bee", "the hive"]),
+        ("it's C++ #tag", ["it's", "C++", "#tag"]),
+    ],
+)
+def test_words_are_read_as_they_are_typed(typed: str, words: list[str]) -> None:
+    assert read_words(typed) == words
+
+
+@pytest.mark.parametrize(("typed", "reason"), [('"open', "quote"), ("*", "star"), ("x" * 61, "long")])
+def test_what_is_no_word_is_refused(typed: str, reason: str) -> None:
+    with pytest.raises(InvalidWords) as refused:
+        read_words(typed)
+    assert refused.value.reason == reason
+
+
+@pytest.mark.parametrize(
+    ("word", "text", "is_found"),
+    [
+        ("art", "A party", False),
+        ("art", "The Art of bees", True),
+        ("art*", "An artist", True),
+        ("*art", "smart", True),
+        ("C++", "C++ for bees", True),
+        ("C++", "C", False),
+        ("queen bee", "The Queen Bee", True),
+        ("**bees**", "**bees**", True),
+        ("a.c", "abc", False),
+        ("Žluť", "žluť", True),
+    ],
+)
+def test_whole_words_are_found_in_any_case(word: str, text: str, is_found: bool) -> None:
+    assert bool(re.search(word_pattern(word), text)) is is_found
+
+
+@given(st.lists(FILTER_WORDS, max_size=5))
+def test_what_is_shown_reads_as_the_same_words(words: list[str]) -> None:
+    read = read_words(" ".join(f'"{word}"' for word in words))
+    assert read_words(typed_words(read)) == read
+    for word in read:
+        assert word_of(word_pattern(word)) == word
+
+
+@given(FILTER_WORDS)
+def test_a_word_finds_itself(word: str) -> None:
+    for read in read_words(f'"{word}"'):
+        assert re.search(word_pattern(read), read)
+
+
+@pytest.mark.parametrize(
+    ("cell", "tags"),
+    [
+        ("", ()),
+        ("press", ("press",)),
+        ("press, Friends of the harbour", ("press", "Friends of the harbour")),
+        ("press;board", ("press", "board")),
+        ('"VIP","Old customer"', ("VIP", "Old customer")),  # Mailchimp
+        ('["a", "b"]', ("a", "b")),
+        ("[a, b]", ("a", "b")),
+        ("News, news,NEWS", ("News",)),
+        (" , ,", ()),
+        ("first\tsecond", ("first second",)),
+    ],
+)
+def test_a_cell_names_its_tags_however_programs_separate_them(cell: str, tags: tuple[str, ...]) -> None:
+    assert tags_of_cell(cell) == tags
+
+
+@pytest.mark.parametrize("cell", ["x" * 101, ",".join(map(str, range(51))), '["a,b"]'])
+def test_a_cell_that_cannot_be_tags_is_refused(cell: str) -> None:
+    with pytest.raises(BadTag):
+        tags_of_cell(cell)
+
+
+def test_tags_are_the_same_whatever_their_capitals() -> None:
+    assert tidy_tags(["Straße", "STRASSE", " news "]) == ("Straße", "news")
+
+
+def test_a_segment_that_nobody_can_be_in_is_refused() -> None:
+    check_segment(any_of=["a", "b"], none_of=["A"])
+    with pytest.raises(BadTag):
+        check_segment(any_of=["a"], none_of=["A"])
+    with pytest.raises(BadTag):
+        check_segment(any_of=map(str, range(21)))
+
+
+@st.composite
+def pages(draw: st.DrawFn) -> str:
+    """Draw clean HTML with hostile texts inside tags, in values, and between tags."""
+    pieces = []
+    for _ in range(draw(st.integers(0, 6))):
+        tag, value, text = draw(TAGS), draw(TEXTS), draw(TEXTS)
+        quoted = value.replace("&", "&amp;").replace('"', "&quot;")
+        pieces.append(f'{draw(TEXTS)}<{tag} title="{quoted}" href="https://x.example/a">{text}</{tag}>')
+    return clean("".join(pieces), base=BASE)
+
+
+class Structure(HTMLParser):
+    def __init__(self, html: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.tags: list[object] = []
+        self.texts: list[str] = []
+        self.feed(html)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, attrs))
+
+    def handle_endtag(self, tag: str) -> None:
+        self.tags.append(tag)
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append(data)
+
+
+@given(pages())
+def test_tags_and_their_values_stay_whatever_is_done_to_the_text(html: str) -> None:
+    before, after = Structure(html), Structure(changed(html, lambda text: text.replace("a", "<i>z</i>")))
+    assert after.tags == before.tags
+    assert "".join(after.texts) == "".join(before.texts).replace("a", "<i>z</i>")
+
+
+@given(pages())
+def test_nothing_done_is_nothing_changed(html: str) -> None:
+    assert changed(html, lambda text: text) == html
+
+
+@given(pages())
+def test_what_is_visible_is_all_text_and_no_tag(html: str) -> None:
+    assert "".join(visible(html).split()) == "".join("".join(Structure(html).texts).split())
+
+
+def test_a_word_is_whole_across_marks_and_blocks_stand_apart() -> None:
+    assert visible("<p>spon<b>sored</b></p><p>next &amp; last</p>").split() == [
+        "sponsored",
+        "next",
+        "&",
+        "last",
+    ]
+
+
+def test_values_that_look_like_tags_stay() -> None:
+    html = clean('<a href="https://x.example/?a>b" title="x > y <b>y</b>">y</a>', base=BASE)
+    assert unescape(changed(html, str.upper)).endswith(">Y</a>")
+    assert 'title="x' in changed(html, str.upper)

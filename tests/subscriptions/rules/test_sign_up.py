@@ -1,4 +1,10 @@
-"""The effect of a sign-up: pure."""
+"""The effect of a sign-up: pure.
+
+Upstream's proofs, compared to independently computed values (openssl dgst -sha3-256).
+The proof of work that a browser computes: pure.
+“Did you mean gmail.com?”: near misses of well-known providers, and nothing else.
+Where a mailbox is read on the web.
+"""
 
 import unicodedata
 from datetime import UTC, datetime, timedelta
@@ -7,8 +13,28 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from subscriptions.rules.sign_up import SignUpReply, answer, may_write, tidy_name
+from subscriptions.rules.sign_up import (
+    _PLACES,
+    LARGEST_ID,
+    PARTS,
+    PROVIDERS,
+    SignUpReply,
+    Suffix,
+    answer,
+    invitation,
+    is_invited,
+    is_solution,
+    may_write,
+    meant,
+    solve,
+    tidy_name,
+    webmail_of,
+)
 
+SOLVED = solve("a challenge")
+# printf '\0\0\0\0\0\0\0\052pepperRemoveSuffix' | openssl dgst -sha3-256
+REMOVE_42 = "772dd210dfd3c250a421edfc417d374823bebd596033a90f8fdc5b7f2f355607"
+CONFIRM_42 = "c02f9dd9e38685b7b670cf65ff41b254744504626abe8162f8ae1722067f756e"
 NOW = datetime(2026, 3, 2, 12, tzinfo=UTC)
 
 
@@ -61,3 +87,136 @@ def test_a_name_keeps_its_letters() -> None:
     assert tidy_name("  Ada \r\n Bcc: x@y.example\tLovelace ") == "Ada Bcc: x@y.example Lovelace"
     assert tidy_name("Łucja O’Hara-Ωμέγα") == "Łucja O’Hara-Ωμέγα"
     assert tidy_name("a" * 5000) == "a" * 100
+
+
+def test_an_invitation_is_the_one_upstream_writes() -> None:
+    assert invitation(42, salt="pepper", suffix=Suffix.REMOVE) == REMOVE_42
+    assert invitation(42, salt="pepper", suffix=Suffix.CONFIRM) == CONFIRM_42
+
+
+def test_it_proves_its_own_link_and_no_other() -> None:
+    assert is_invited(42, REMOVE_42, salt="pepper", suffix=Suffix.REMOVE)
+    assert is_invited(42, REMOVE_42.upper(), salt="pepper", suffix=Suffix.REMOVE)
+    assert not is_invited(43, REMOVE_42, salt="pepper", suffix=Suffix.REMOVE)
+    assert not is_invited(42, REMOVE_42, salt="salt", suffix=Suffix.REMOVE)
+    assert not is_invited(42, REMOVE_42, salt="pepper", suffix=Suffix.CONFIRM)
+
+
+@pytest.mark.parametrize("given", ["", "0", REMOVE_42[:-1], REMOVE_42 + "0", "é" * 64])
+def test_what_is_no_invitation_proves_nothing(given: str) -> None:
+    assert not is_invited(42, given, salt="pepper", suffix=Suffix.REMOVE)
+
+
+def test_without_a_salt_nothing_is_proven() -> None:
+    made = invitation(42, salt="", suffix=Suffix.REMOVE)
+    assert not is_invited(42, made, salt="", suffix=Suffix.REMOVE)
+
+
+def test_every_id_of_upstream_has_one() -> None:
+    assert len(invitation(LARGEST_ID, salt="pepper", suffix=Suffix.CONFIRM)) == 64
+
+
+def test_a_solution_fits_its_challenge_and_no_other() -> None:
+    assert is_solution("a challenge", SOLVED)
+    assert not is_solution("another challenge", SOLVED)
+
+
+def test_every_part_has_to_be_solved() -> None:
+    numbers = SOLVED.split(",")
+    assert not is_solution("a challenge", ",".join(numbers[:-1]))
+    assert not is_solution("a challenge", ",".join([*numbers, "1"]))
+    assert not is_solution("a challenge", ",".join([numbers[0]] * PARTS))
+
+
+@pytest.mark.parametrize("said", ["", ",,,,,,,", "-1,-1,-1,-1,-1,-1,-1,-1", "٣,٣,٣,٣,٣,٣,٣,٣", "1" * 10_000])
+def test_what_is_no_solution_is_none(said: str) -> None:
+    assert not is_solution("a challenge", said)
+
+
+@given(st.text(max_size=40), st.text(max_size=80))
+def test_any_text_may_be_given(challenge: str, numbers: str) -> None:
+    assert isinstance(is_solution(challenge.encode(errors="replace").decode(), numbers), bool)
+
+
+@pytest.mark.parametrize(
+    "domain",
+    [
+        *(
+            "gmial.com",
+            "gmal.com",
+            "gmaill.com",
+            "gnail.com",
+            "gamil.com",
+            "GMAIL.CON",
+            "gmail.co",
+            "gmai.com",
+        ),
+        *("gmail.co", "gmial.con", "gmail.com."),
+    ],
+)
+def test_slips_of_gmail_are_known(domain: str) -> None:
+    expected = "" if domain == "gmail.com." else "Ada@gmail.com"
+    assert meant(f"Ada@{domain}") == expected
+
+
+@pytest.mark.parametrize(
+    ("domain", "right"),
+    [
+        ("hotmial.fr", "hotmail.fr"),
+        ("yaho.co.uk", "yahoo.co.uk"),
+        ("outlok.de", "outlook.de"),
+        ("iclod.com", "icloud.com"),
+        ("t-onlin.de", "t-online.de"),
+        ("protn.me", "proton.me"),
+    ],
+)
+def test_so_are_those_of_others(domain: str, right: str) -> None:
+    assert meant(f"ada@{domain}") == f"ada@{right}"
+
+
+@pytest.mark.parametrize(
+    "domain",
+    [
+        *(
+            "example.org",
+            "mail.com",
+            "email.com",
+            "ymail.com",
+            "yahoo.ca",
+            "yahoo.ie",
+            "outlook.it",
+            "gmx.de",
+        ),
+        *("gmx.de", "gmail.example", "gm.com", "mailbox.com", "me.com", "", "x", "gmail"),
+        *(f"{name}.{rest}" for name, rests in PROVIDERS.items() for rest in rests),
+    ],
+)
+def test_nobody_elses_domain_is_doubted(domain: str) -> None:
+    assert meant(f"ada@{domain}") == ""
+
+
+def test_every_provider_is_one_that_people_read_mail_at() -> None:
+    known = [f"{name}.{rest}" for name, rests in PROVIDERS.items() for rest in rests]
+    assert [each for each in known if webmail_of(f"a@{each}") is None] == []
+
+
+@pytest.mark.parametrize(
+    ("address", "name"),
+    [
+        ("ada@gmail.com", "Gmail"),
+        ("Ada <ada@GMX.de>", "GMX"),
+        ("ada@hotmail.co.uk", "Outlook"),
+        ("ada@example.org", ""),
+        ("ada@notgmail.com", ""),
+        ("nothing", ""),
+    ],
+)
+def test_the_place_is_that_of_the_domain(address: str, name: str) -> None:
+    found = webmail_of(address)
+    assert (found["name"] if found else "") == name
+
+
+def test_all_places_are_encrypted_and_no_domain_is_in_two() -> None:
+    domains = [domain for _, _, listed in _PLACES for domain in listed.split()]
+    assert len(domains) == len(set(domains))
+    assert all(url.startswith("https://") for _, url, _ in _PLACES)

@@ -1,6 +1,9 @@
-"""The newsletter that gets a post while a reader switches between two."""
+"""The newsletter that gets a post while a reader switches between two.
 
-from datetime import UTC, datetime, time, timedelta
+When a pause ends.
+"""
+
+from datetime import UTC, date, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -9,18 +12,26 @@ from hypothesis import strategies as st
 
 from subscriptions.rules.schedule import Schedule
 from subscriptions.rules.switches import (
+    LENGTHS,
+    BadDate,
     Bound,
     Place,
     Rhythm,
     bound_of,
+    bounds,
+    day_after,
     goes_to_new,
     goes_to_old,
     is_nested,
     is_olds,
     is_rarer,
+    pause_end,
 )
 from tests.subscriptions.rules.strategies import moments, schedules, zones
 
+NEW_YORK = ZoneInfo("America/New_York")
+# Still the 31st of January in that zone.
+PAUSE_NOW = datetime(2026, 2, 1, 3, tzinfo=UTC)
 UTC_ZONE = ZoneInfo("UTC")
 # A Wednesday; the weekly letter is sent on Monday at six.
 NOW = datetime(2026, 3, 4, 12, 0, 30, tzinfo=UTC)
@@ -134,3 +145,40 @@ def test_an_issue_goes_to_somebody_and_to_both_only_with_posts_of_both(posts: li
     to_old, to_new = goes_to_old(posts), goes_to_new(posts)
     assert to_old or to_new
     assert (to_old and to_new) == (True in posts and False in posts)
+
+
+@pytest.mark.parametrize(
+    ("length", "day"),
+    [("week", date(2026, 2, 7)), ("fortnight", date(2026, 2, 14)), ("month", date(2026, 2, 28))],
+)
+def test_a_pause_is_counted_on_the_newsletters_calendar(length: str, day: date) -> None:
+    assert day_after(length, now=PAUSE_NOW, zone=NEW_YORK) == day
+
+
+def test_a_pause_ends_with_the_beginning_of_its_day() -> None:
+    assert pause_end(date(2026, 2, 7), now=PAUSE_NOW, zone=NEW_YORK) == datetime(2026, 2, 7, 5, tzinfo=UTC)
+
+
+@pytest.mark.parametrize("day", [date(2026, 1, 31), date(2025, 6, 1), date(2027, 2, 1)])
+def test_a_day_that_is_past_or_more_than_a_year_off_is_refused(day: date) -> None:
+    with pytest.raises(BadDate):
+        pause_end(day, now=PAUSE_NOW, zone=NEW_YORK)
+
+
+def test_tomorrow_and_the_day_in_a_year_are_fine() -> None:
+    first, last = bounds(now=PAUSE_NOW, zone=NEW_YORK)
+    assert (first, last) == (date(2026, 2, 1), date(2027, 1, 31))
+    assert pause_end(first, now=PAUSE_NOW, zone=NEW_YORK) < pause_end(last, now=PAUSE_NOW, zone=NEW_YORK)
+
+
+def test_another_length_is_refused() -> None:
+    with pytest.raises(BadDate):
+        day_after("decade", now=PAUSE_NOW, zone=NEW_YORK)
+
+
+@given(st.sampled_from(LENGTHS), moments, zones)
+def test_every_length_ends_later_than_now_and_within_the_bounds(
+    length: str, now: datetime, zone: ZoneInfo
+) -> None:
+    end = pause_end(day_after(length, now=now, zone=zone), now=now, zone=zone)
+    assert now < end < now + timedelta(days=33)

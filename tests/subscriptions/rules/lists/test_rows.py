@@ -1,24 +1,34 @@
-"""The changes that a line of a list may make."""
+"""The changes that a line of a list may make.
+
+Spreadsheet formulas are escaped as text, and unescaped on import.
+Times in the formats of other programs.
+"""
 
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
+from subscriptions.rules.lists.formulas import as_text, from_text
 from subscriptions.rules.lists.rows import (
     LONGEST_CELL,
     KnownSubscriber,
     ListRow,
+    NoTime,
     RowChange,
     UnusableLine,
     after,
     change,
+    read_moment,
     read_row,
     warning,
 )
 
+NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
+SIGNS = "=+-@＝＋－＠\t\r"
+CELLS = st.text(alphabet=f"'{SIGNS};,\nab", max_size=8) | st.text(max_size=20)
 NOW = datetime(2026, 3, 2, 12, tzinfo=UTC)
 STATUSES = ("confirmed", "unconfirmed", "unsubscribed", "suppressed")
 names = st.sampled_from(["", "Ada", "Grace"])
@@ -116,3 +126,82 @@ def test_an_import_that_harms_most_of_a_list_is_warned_about(
 def test_words_of_consent_may_have_several_lines() -> None:
     row = read_row({"email": "a@example.org", "consent_words": "I want it.\nReally."}, now=NOW)
     assert row.proof.words == "I want it.\nReally."
+
+
+@given(CELLS)
+@example("'=1")
+@example("''")
+def test_every_cell_comes_back_as_it_was(cell: str) -> None:
+    assert from_text(as_text(cell)) == cell
+
+
+@given(CELLS)
+def test_no_cell_begins_like_a_formula(cell: str) -> None:
+    assert as_text(cell)[:1] not in tuple(SIGNS)
+
+
+@given(CELLS, st.sampled_from([";", ",", "\t"]))
+@example("\f=1", ";")
+@example("\u2028=1", ";")
+def test_nor_does_any_cell_that_a_system_makes_of_it_by_its_own_separator(cell: str, separator: str) -> None:
+    for line in as_text(cell).splitlines():
+        for part in line.split(separator):
+            assert part[:1] not in tuple("=+-@＝＋－＠")
+
+
+def test_plain_cells_stay_as_they_are() -> None:
+    assert as_text("Ada O’Brien") == "Ada O’Brien"
+    assert as_text("'tis") == "'tis" == from_text("'tis")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "2026-03-02 12:00:00",
+        "2026-03-02T12:00:00Z",
+        "2026-03-02 12:00:00 UTC",
+        "2026-03-02 12:00:00 +0000 UTC",
+        "2026-03-02 12:00:00.0 +0000 UTC",
+        "2026-03-02 12:00:00.00001 +0000 UTC",
+        "2026-03-02 14:00:00.123456789 +0200 CEST",
+        "2026-03-02 06:30:00 -0530 -0530",
+        "1772452800",
+        "1772452800000",
+    ],
+)
+def test_a_time_is_read_in_whatever_form(text: str) -> None:
+    assert read_moment(text) == NOON
+
+
+@pytest.mark.parametrize(
+    ("text", "dates", "day"),
+    [
+        ("3/4/2026", "dmy", (2026, 4, 3)),
+        ("3/4/2026", "mdy", (2026, 3, 4)),
+        ("03-04-2026", "dmy", (2026, 4, 3)),
+        ("3.4.2026", "", (2026, 4, 3)),
+        ("31/12/2025", "", (2025, 12, 31)),
+        ("12/31/2025", "", (2025, 12, 31)),
+        ("31/12/2025", "mdy", (2025, 12, 31)),
+        ("5/5/2026 07:30", "", (2026, 5, 5)),
+    ],
+)
+def test_days_are_read_in_the_order_that_was_said_or_can_only_be_meant(
+    text: str, dates: str, day: tuple[int, int, int]
+) -> None:
+    read = read_moment(text, dates)
+    assert (read.year, read.month, read.day) == day
+
+
+def test_what_may_be_two_days_is_asked_about() -> None:
+    with pytest.raises(NoTime, match="“3/4/2026” may be two days"):
+        read_moment("3/4/2026")
+
+
+@given(st.text("0123456789-/.: +TZCES", max_size=30), st.sampled_from(["", "dmy", "mdy"]))
+def test_any_other_text_is_said_to_be_no_time(text: str, dates: str) -> None:
+    try:
+        read = read_moment(text, dates)
+    except NoTime:
+        return
+    assert read.tzinfo is UTC
