@@ -85,9 +85,6 @@ def test_only_smtp_can_be_tried_so() -> None:
         probe_login(Mailbox())
 
 
-# aiosmtpd warns about a login without TLS; here it is intended.
-
-
 def stops_the_lane(outcome: Outcome, *said: str) -> bool:
     """Return whether it waits and stops the lane; assert these words, and no password."""
     assert isinstance(outcome, Temporary), outcome

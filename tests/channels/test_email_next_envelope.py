@@ -13,8 +13,7 @@ from channels.email.mail_message import MailMessage
 from channels.email.smtp_login import SmtpSettings
 from channels.email.smtp_session import SmtpSession
 from tests.channels.email_letters import NOW, PATIENT, message
-from tests.servers.odd_smtp import OddServer
-from tests.servers.raw_smtp import RawServer, Reply
+from tests.servers.raw_smtp import OddServer, RawServer, Reply
 
 ADA, BEN, CLEO = (message(f"{name}@example.test") for name in ("ada", "ben", "cleo"))
 OFFERED = {"EHLO": b"250-mx.example.test\r\n250 PIPELINING\r\n"}

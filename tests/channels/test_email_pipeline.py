@@ -13,8 +13,7 @@ from channels.email.smtp_connection import MAX_REPLY
 from tests.channels.email_certificates import make_certificate, server_context, trusting
 from tests.channels.email_letters import IMPATIENT, NOW, PATIENT, message, send, session
 from tests.examples import some_now
-from tests.servers.odd_smtp import OddServer
-from tests.servers.raw_smtp import RawServer, Reply
+from tests.servers.raw_smtp import OddServer, RawServer, Reply
 from tests.servers.smtp_server import DROP, STALL, SmtpServer
 
 ADA, BEN = "ada@example.test", "ben@example.test"

@@ -18,8 +18,7 @@ from channels.email.smtp_connection import MAX_REPLY, MOST_UNREAD, Connection, T
 from channels.email.smtp_login import SmtpSettings
 from channels.email.smtp_replies import NO_SMTP, CannotConnect, Lost, Reply, Stage, outcome_of_reply
 from channels.rules.meaning import Meaning
-from tests.servers.odd_smtp import OddServer
-from tests.servers.raw_smtp import RawServer
+from tests.servers.raw_smtp import OddServer, RawServer
 from tests.servers.smtp_server import SmtpServer
 
 stages = st.sampled_from(Stage)

@@ -17,7 +17,7 @@ from channels.http.client import masked, secrets_in
 from common.ports import channels
 from common.ports.channels import InvalidDestination
 from delivery.models import Account
-from tests.servers.services import bluesky, discord, gotify, ntfy, telegram, webhook, zulip
+from tests.servers.services import bluesky, discord, gotify, incoming_webhooks, ntfy, telegram, zulip
 from tests.servers.services.push_service import Browser, text_of
 
 URL = "https://hooks.example/services/T0000/B0000/very-secret-token?key=another-secret"
@@ -28,7 +28,9 @@ HOOKS = {"account": "news", "webhook_url": "https://e.example/hooks/x"}
 GOOD: Mapping[str, Mapping[str, str]] = {
     "gotify": {"account": "phone", "server_url": "https://gotify.example", "access_token": gotify.TOKEN},
     "ntfy": {"server_url": "https://ntfy.example", "topic": "news"},
-    "webhook": {"account": "shop", "webhook_url": "https://e.example/in", "signing_secret": webhook.SECRET},
+    "webhook": {
+        "account": "shop", "webhook_url": "https://e.example/in", "signing_secret": incoming_webhooks.SECRET,
+    },
     "slack": SLACK, "mattermost": HOOKS, "rocketchat": HOOKS,
     "apprise": {"account": "phone", "apprise_url": "gotifys://e.example/x"},
     "matrix": {"server_url": "https://e.example", "access_token": "t", "room": "!room:e.example"},

@@ -1,29 +1,41 @@
-"""The whole bot on loopback: add a home page, pick, get a new post, filter, digest, why, remove."""
+"""The whole bot on loopback: add a home page, pick, get a new post, filter, digest, why, remove.
 
+Posts of the bot: filtered, with a role that is mentioned once, and without any secret.
+"""
+
+import logging
 from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
+from django.apps import apps
+from django.test import Client
+from django.utils.feedgenerator import Rss201rev2Feed
 
 from chat.alerts.post import note_troubles, post_alerts
 from chat.guilds.feeds import post_first
 from chat.interactions.work import answer_due
 from chat.models import BotFeed, Guild, GuildFeed, Interaction
 from common.clock import utcnow
+from delivery.bridges.corrections import take_corrections
 from delivery.engine.send_pass import send_due
 from delivery.issues.complete import complete_due
-from delivery.models import Delivery
+from delivery.models import Delivery, Lane
 from feeds.models import Feed
 from feeds.polling.poll import poll_due
 from subscriptions.collections.assign import assign_final
 from subscriptions.models import Subscribable, Subscription
 from tests.chat.sites import serve_feed, serve_page
+from tests.chat.test_commands import add
 from tests.delivery.ledger import Clock
+from tests.servers.api_server import Reply
 from tests.servers.feed_server import FeedServer
-from tests.servers.services.discord import CHANNEL, GUILD
+from tests.servers.services.discord import BOT_TOKEN, CHANNEL, GUILD
 from tests.servers.services.discord_client import DiscordClient, DiscordService
 
 pytestmark = pytest.mark.django_db(transaction=True)
+TITLES = ("Honey for all", "Sponsored honey", "**Wax** and `C++`", "Rain")
+ROLE = "1600000000000000001"
 
 
 def run_until(moment: datetime) -> None:
@@ -110,7 +122,7 @@ def why(client: DiscordClient) -> str:
     return client.said
 
 
-def add(client: DiscordClient, url: str, **options: Any) -> str:
+def add_to(client: DiscordClient, url: str, **options: Any) -> str:
     assert client.command("feed add", url=url, **options)["type"] == 5
     answer_due()
     return client.said
@@ -122,8 +134,8 @@ def test_two_servers_with_the_same_feed_poll_it_once(
     url = serve_feed(site)
     service.channels["1200000000000000009"] = "701"
     bob = DiscordClient(service, guild="701", channel="1200000000000000009", person="43")
-    assert "will now be posted in" in add(ada, url)
-    assert "will now be posted in" in add(bob, url)
+    assert "will now be posted in" in add_to(ada, url)
+    assert "will now be posted in" in add_to(bob, url)
     assert Feed.objects.count() == 1
     assert GuildFeed.objects.count() == 2
     before = len(site.requests)
@@ -134,7 +146,7 @@ def test_two_servers_with_the_same_feed_poll_it_once(
 def test_an_operators_own_feed_stays_the_operators(ada: DiscordClient, site: FeedServer) -> None:
     url = serve_feed(site)
     Feed.objects.create(url=url, host=url.split("/")[2])
-    add(ada, url)
+    add_to(ada, url)
     assert Feed.objects.count() == 2
 
 
@@ -143,9 +155,9 @@ def test_the_same_feed_goes_into_a_second_channel_and_not_twice_into_one(
 ) -> None:
     url = serve_feed(site)
     service.channels["1200000000000000007"] = GUILD
-    add(ada, url)
-    assert "already" in add(ada, url)
-    assert "will now be posted in <#1200000000000000007>" in add(ada, url, channel="1200000000000000007")
+    add_to(ada, url)
+    assert "already" in add_to(ada, url)
+    assert "will now be posted in <#1200000000000000007>" in add_to(ada, url, channel="1200000000000000007")
     assert [one.number for one in GuildFeed.objects.order_by("pk")] == [1, 2]
 
 
@@ -155,7 +167,7 @@ def test_the_same_feed_goes_into_a_second_channel_and_not_twice_into_one(
 def test_it_begins_with_so_many_of_the_newest_posts_in_their_order(
     start: str, titles: list[str], service: DiscordService, ada: DiscordClient, site: FeedServer
 ) -> None:
-    add(ada, serve_feed(site, posts=4), start=start)
+    add_to(ada, serve_feed(site, posts=4), start=start)
     poll_due(clock=Clock(utcnow()))
     assert post_first(now=utcnow()) == len(titles)
     assert posted(service) == titles
@@ -218,7 +230,7 @@ def test_three_seconds_are_kept_whatever_a_site_does(ada: DiscordClient, site: F
 
 
 def test_the_same_interaction_does_nothing_twice(ada: DiscordClient, site: FeedServer) -> None:
-    add(ada, serve_feed(site))
+    add_to(ada, serve_feed(site))
     options = {"name": "pause", "type": 1, "options": [{"name": "feed", "type": 3, "value": "1"}]}
     data = {"id": "80", "name": "feed", "type": 1, "options": [options]}
     ada.send(2, data, number="1500000000000000000")
@@ -232,7 +244,7 @@ def test_the_same_interaction_does_nothing_twice(ada: DiscordClient, site: FeedS
 def test_a_server_that_removed_the_bot_is_noticed(
     service: DiscordService, ada: DiscordClient, site: FeedServer, rounds: Rounds
 ) -> None:
-    add(ada, serve_feed(site), start="0")
+    add_to(ada, serve_feed(site), start="0")
     del service.portal.known.guilds[GUILD]
     service.channels.clear()
     rounds(2)
@@ -246,3 +258,124 @@ def test_a_server_that_removed_the_bot_is_noticed(
     assert guild.removed_at is not None
     assert not GuildFeed.objects.present().exists()
     assert [request.place for request in service.requests[before:]] == [f"/api/v10/guilds/{GUILD}"]
+
+
+def serve_titles(site: FeedServer, titles: tuple[str, ...], began: datetime, text: str = "") -> str:
+    feed = Rss201rev2Feed("Bees", site.url("/"), "About bees")
+    for number, title in reversed(list(enumerate(titles))):
+        at = began + timedelta(minutes=number)
+        feed.add_item(title, site.url(f"/{number}"), text or "Words.", unique_id=f"p{number}", pubdate=at)
+    return site.serve("/feed.xml", feed.writeString("utf-8"), headers={"Content-Type": "application/rss+xml"})
+
+
+@pytest.fixture
+def post_rounds(ada: DiscordClient, site: FeedServer) -> Rounds:
+    """Return rounds for a feed that was read and has no posts yet."""
+    add(ada, serve_feed(site, posts=0))
+    made = Rounds()
+    made(2)
+    return made
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("keep", "drop", "wanted"),
+    [
+        ("", "", TITLES),
+        ("honey", "", TITLES[:2]),
+        ("", "spons*", (TITLES[0], *TITLES[2:])),
+        ("honey wax", "sponsored", (TITLES[0], TITLES[2])),
+        ("**Wax**", "", TITLES[2:3]),
+        ("`C++`", "", TITLES[2:3]),
+    ],
+    ids=["none", "keep", "drop", "both", "markdown", "signs"],
+)
+def test_a_filter_takes_what_its_words_say(
+    keep: str,
+    drop: str,
+    wanted: tuple[str, ...],
+    service: DiscordService,
+    ada: DiscordClient,
+    site: FeedServer,
+    post_rounds: Rounds,
+) -> None:
+    ada.command("feed filter", feed="1")
+    ada.fill_in(keep=keep, drop=drop)
+    serve_titles(site, TITLES, post_rounds.now)
+    post_rounds(6)
+    assert [title.replace("\\", "") for title in posted(service)] == list(wanted)
+
+
+def called(service: DiscordService) -> list[list[str]]:
+    """Return the roles that each request for a message may mention."""
+    asked = [one for one in service.requests if one.method in ("POST", "PATCH") and "/channels/" in one.place]
+    return [one.json["allowed_mentions"].get("roles", []) for one in asked]
+
+
+@pytest.mark.slow
+def test_a_role_is_called_once_and_never_by_an_edit_or_by_words_of_the_feed(
+    service: DiscordService, ada: DiscordClient, site: FeedServer, post_rounds: Rounds
+) -> None:
+    ada.command("feed edit", feed="1")
+    ada.choose(ROLE, menu="role")
+    bridge = Subscribable.objects.get()
+    Subscribable.objects.update(options={**bridge.options, "edit_corrected": "on"})
+    began = post_rounds.now
+    serve_titles(site, ("Bees <@&1700000000000000001> @everyone",), began, text="@here <@42> and more")
+    post_rounds(6)
+    [message] = service.messages
+    assert called(service) == [[ROLE]]
+    assert f"<@&{ROLE}>" in message["content"]
+    shown = message["content"] + str(message["embeds"])
+    assert "<@&1700000000000000001>" not in shown
+    assert "@everyone" not in shown
+    assert "@here" not in shown
+    serve_titles(site, ("Wasps",), began)
+    for _ in range(6):
+        post_rounds(1)
+        take_corrections(now=post_rounds.now)
+    assert message["embeds"][0]["title"] == "Wasps"
+    assert called(service) == [[ROLE], []]
+
+
+def everything_kept() -> str:
+    """Return all rows of all tables, as stored."""
+    return str([list(model._default_manager.values_list()) for model in apps.get_models()])
+
+
+@pytest.mark.slow
+def test_no_token_is_in_logs_rows_or_the_admins_pages(
+    service: DiscordService,
+    ada: DiscordClient,
+    site: FeedServer,
+    post_rounds: Rounds,
+    admin_client: Client,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    ada.command("feed preview", feed="1")
+    token = ada.token
+    answer = f"/api/v10/webhooks/{ada.service.interactions.application.id}/{token}/messages/@original"
+    service.paths[answer] = Reply(500, {"message": f"{token} is not known"})
+    answer_due()
+    waiting = everything_kept()
+    service.interactions.clock = lambda: post_rounds.now + timedelta(hours=1)
+    del service.paths[answer]
+    service.paths[f"/api/v10/channels/{CHANNEL}/messages"] = Reply(
+        403, {"message": f"Bot {BOT_TOKEN} may not", "code": 50013}
+    )
+    serve_titles(site, TITLES[:1], post_rounds.now)
+    post_rounds(6)
+    assert "may not" in Lane.objects.get(refused_since__isnull=False).last_error
+    pages = (
+        "chat/guild/",
+        "chat/guildfeed/",
+        "chat/serveralert/",
+        "delivery/delivery/",
+        "delivery/lane/",
+        "discord/",
+    )
+    shown: Any = [admin_client.get(f"/admin/{path}").content.decode() for path in pages]
+    for place in (waiting, everything_kept(), caplog.text, str(shown)):
+        assert BOT_TOKEN not in place
+        assert token not in place

@@ -1,15 +1,22 @@
-"""Helpers that queue, claim and end deliveries in one line each."""
+"""Helpers that queue, claim and end deliveries in one line each.
+
+Claims by limits only: lock the lane, filter the rows, and take what may go.
+"""
 
 from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
+from uuid import uuid4
+
+from django.db import transaction
 
 from channels.base import Outcome
 from delivery.engine.claim import claim_due
 from delivery.engine.outcomes import record_outcomes
 from delivery.engine.send_task import ClaimedDelivery, SendTask
-from delivery.models import Delivery, Issue, Lane
+from delivery.lanes.limits import give_back_use, room, sift, use
+from delivery.models import Delivery, Issue, Lane, LaneDomain
 from tests.factories import NOW, DeliveryFactory, IssueFactory, LaneFactory, SubscriptionFactory
 
 SECOND, MINUTE, HOUR = timedelta(seconds=1), timedelta(minutes=1), timedelta(hours=1)
@@ -82,3 +89,39 @@ def attempts(row: Delivery) -> list[tuple[str, str]]:
 
 def cores(rows: Sequence[Delivery] | Sequence[ClaimedDelivery]) -> list[str]:
     return [row.destination.core for row in rows]
+
+
+def limited(lane: Lane, domain: str = "gmail.example", **limits: Any) -> LaneDomain:
+    """Create a domain of the lane with limits, its bucket refilled now."""
+    return LaneDomain.objects.create(lane=lane, domain=domain, refilled_at=NOW, **limits)
+
+
+@transaction.atomic
+def take(lane: Lane, now: datetime = NOW, *, most: int = 1000) -> list[int]:
+    """Return the keys of the taken rows; the others are delayed or held. None if the lane is locked."""
+    locked = Lane.objects.select_for_update(skip_locked=True, no_key=True).filter(pk=lane.pk).first()
+    if locked is None:
+        return []
+    due = Delivery.objects.due(now).filter(lane=lane).order_by("priority", "due_at", "pk")
+    rows = list(due.values_list("pk", "domain", "priority")[: min(room(locked, now)[0], most)])
+    urgent = {pk for pk, _, priority in rows if priority < 5}
+    keys, later, hold = sift(locked, [(pk, domain) for pk, domain, _ in rows], now, urgent=urgent)
+    for pks, due_at in later:
+        Delivery.objects.filter(pk__in=pks).update(due_at=due_at)
+    Delivery.objects.filter(pk__in=hold).update(state="held", held_for="domain")
+    taken = Delivery.objects.filter(pk__in=keys)
+    taken.update(state="sending", lease_token=uuid4(), lease_until=now)
+    use(locked, Counter(taken.values_list("domain", flat=True)), now)
+    return keys
+
+
+@transaction.atomic
+def give_back(lane: Lane, pks: list[int], claimed_at: datetime = NOW) -> None:
+    rows = Delivery.objects.filter(pk__in=pks)
+    rows.update(state="queued", lease_token=None, lease_until=None)
+    lane = Lane.objects.get(pk=lane.pk)
+    give_back_use(lane, Counter(rows.values_list("domain", flat=True)), claimed_at)
+
+
+def finish(pks: list[int]) -> None:
+    Delivery.objects.filter(pk__in=pks).update(state="sent", lease_token=None, lease_until=None)

@@ -1,4 +1,7 @@
-"""The pages of lanes and mail accounts."""
+"""The pages of lanes and mail accounts.
+
+DKIM keys in the admin: two fields to create one, its DNS record, and key rotation.
+"""
 
 from datetime import timedelta
 from typing import Any
@@ -10,15 +13,16 @@ from django.urls import reverse
 from django.utils import timezone
 
 from delivery.accounts.accounts import add_account
+from delivery.accounts.dkim_keys import make_key, retire_key
 from delivery.lanes.limits import take_share
-from delivery.models import Account, Delivery, Lane, LaneDomain, LaneUse
+from delivery.models import Account, Delivery, DkimKey, Lane, LaneDomain, LaneUse
 from delivery.rules.limits import minute_of
 from tests.delivery.ledger import a_lane, queued
-from tests.factories import SubscribableFactory
+from tests.factories import NOW, SubscribableFactory
 from tests.servers.smtp_server import SmtpServer
+from tests.site.test_admin_journey import act, submit, text
 
 pytestmark = pytest.mark.django_db
-
 URL = "smtp://ada:s3cret@127.0.0.1:2"
 
 
@@ -122,7 +126,7 @@ def test_what_is_no_domain_is_refused(admin_client: Client) -> None:
     assert not LaneDomain.objects.exists()
 
 
-def act(client: Client, model: str, action: str, *keys: int, **answers: str) -> str:
+def act_on(client: Client, model: str, action: str, *keys: int, **answers: str) -> str:
     posted: dict[str, Any] = {"action": action, "_selected_action": list(keys)}
     posted |= {"confirmed": "1"} | {f"with-{name}": value for name, value in answers.items()}
     answer = client.post(reverse(f"admin:delivery_{model}_changelist"), posted, follow=True)
@@ -132,14 +136,16 @@ def act(client: Client, model: str, action: str, *keys: int, **answers: str) -> 
 def test_a_domain_is_paused_and_what_it_held_is_queued_when_it_is_resumed(admin_client: Client) -> None:
     lane = a_lane()
     (row,) = queued(lane=lane, domain="gmail.com", state="held", held_for="domain")
-    said = act(admin_client, "lane", "pause_domain", lane.pk, domain="gmail.com", reason="They block us")
+    said = act_on(admin_client, "lane", "pause_domain", lane.pk, domain="gmail.com", reason="They block us")
     assert "Nothing is sent to gmail.com until you resume it." in said
     assert "Paused. They block us" in shown(admin_client, lane_page(lane))
-    said = act(admin_client, "lane", "resume_domain", lane.pk, domain="gmail.com")
+    said = act_on(admin_client, "lane", "resume_domain", lane.pk, domain="gmail.com")
     assert "1 delivery queued" in said
     row.refresh_from_db()
     assert row.state == Delivery.State.QUEUED
-    assert act(admin_client, "lane", "pause_domain", lane.pk, domain="no domain").count("isn’t a domain") == 1
+    assert (
+        act_on(admin_client, "lane", "pause_domain", lane.pk, domain="no domain").count("isn’t a domain") == 1
+    )
 
 
 def test_the_lane_says_which_account_it_belongs_to(admin_client: Client) -> None:
@@ -165,7 +171,7 @@ def test_the_login_is_tried_and_the_server_quoted(admin_client: Client) -> None:
     with SmtpServer(login=("ada", "s3cret")) as server:
         good = add_account(name="good", url=server.url)
         bad = add_account(name="bad", url=server.url.replace("s3cret", "wr0ng"))
-        said = act(admin_client, "account", "log_in", good.pk, bad.pk)
+        said = act_on(admin_client, "account", "log_in", good.pk, bad.pk)
     assert "accepted the sign-in: 235" in said
     assert f"bad: 127.0.0.1:{server.port} refused the sign-in" in said
     assert "535" in said
@@ -175,10 +181,10 @@ def test_the_login_is_tried_and_the_server_quoted(admin_client: Client) -> None:
 def test_an_account_in_use_cannot_be_deleted(admin_client: Client) -> None:
     account = add_account(name="second", url=URL)
     SubscribableFactory(title="The Letter", options={"account": "second"})
-    assert "second is used by The Letter" in act(admin_client, "account", "drop", account.pk)
+    assert "second is used by The Letter" in act_on(admin_client, "account", "drop", account.pk)
     assert Account.objects.exists()
     SubscribableFactory._meta.model.objects.update(options={})
-    assert "The mail account second was deleted." in act(admin_client, "account", "drop", account.pk)
+    assert "The mail account second was deleted." in act_on(admin_client, "account", "drop", account.pk)
     assert not Account.objects.exists()
 
 
@@ -199,3 +205,55 @@ def test_what_waits_counts_what_is_held_on_the_list_and_the_page(admin_client: C
     queued(4, lane=lane, state="held", held_for="pause")
     for url in (reverse("admin:delivery_lane_changelist"), lane_page(lane)):
         assert "3 · 4 held" in shown(admin_client, url)
+
+
+def made(**changes: Any) -> DkimKey:
+    return make_key(**{"domain": "example.org", "algorithm": "ed25519", "now": NOW, **changes})
+
+
+def test_the_form_offers_the_senders_domain(admin_client: Client, settings: Any) -> None:
+    settings.DEFAULT_FROM_EMAIL = "Letters <letters@sender.example>"
+    assert 'value="sender.example"' in text(admin_client.get(reverse("admin:delivery_dkimkey_add")))
+    settings.DEFAULT_FROM_EMAIL = "letters@127.0.0.1"
+    assert 'value="127.0.0.1"' not in text(admin_client.get(reverse("admin:delivery_dkimkey_add")))
+
+
+def test_a_key_is_made_and_its_record_shown(admin_client: Client) -> None:
+    page = text(submit(admin_client, "delivery_dkimkey_add", {"domain": "example.org", "algorithm": "rsa"}))
+    key = DkimKey.objects.get()
+    assert (key.domain, key.algorithm, key.state) == ("example.org", "rsa", "active")
+    assert key.record.name in page
+    assert key.record.value.replace("+", "&#x2B;") in page or key.record.value in page
+    assert "PRIVATE" not in page
+
+
+def test_a_refusal_stands_at_its_field(admin_client: Client) -> None:
+    made()
+    given = {"domain": "example.org", "algorithm": "ed25519", "selector": "feedletter-ed25519"}
+    assert "has a key with the selector" in text(submit(admin_client, "delivery_dkimkey_add", given))
+    assert "isn’t a domain" in text(
+        submit(admin_client, "delivery_dkimkey_add", {"domain": "x y", "algorithm": "rsa"})
+    )
+    assert DkimKey.objects.count() == 1
+
+
+def test_another_key_takes_over(admin_client: Client) -> None:
+    first, second = made(), made()
+    chosen = {"action": "activate", "_selected_action": [second.pk], "confirmed": "1"}
+    submit(admin_client, "delivery_dkimkey_changelist", chosen)
+    first.refresh_from_db()
+    second.refresh_from_db()
+    assert (first.state, second.state) == ("retired", "active")
+    chosen["_selected_action"] = [first.pk, second.pk]
+    assert "at most 1 at once" in text(submit(admin_client, "delivery_dkimkey_changelist", chosen))
+
+
+def test_retiring_and_deleting_ask_first(admin_client: Client) -> None:
+    key, other = made(), made(domain="other.example")
+    assert "will no longer be signed with" in text(act(admin_client, "delivery_dkimkey", "retire", key))
+    assert DkimKey.objects.filter(active=True).count() == 2
+    retire_key(key, now=NOW)
+    assert "will be deleted for good" in text(act(admin_client, "delivery_dkimkey", "drop", key))
+    chosen = {"action": "drop", "_selected_action": [key.pk, other.pk], "confirmed": "1"}
+    submit(admin_client, "delivery_dkimkey_changelist", chosen)
+    assert list(DkimKey.objects.all()) == [other]

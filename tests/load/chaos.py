@@ -19,8 +19,8 @@ from dataclasses import replace
 
 from tests.load import chaos_faults
 from tests.load.chaos_faults import FAULTS, Fault
-from tests.load.chaos_plan import Chaos, timeline
 from tests.load.chaos_run import prepared
+from tests.load.chaos_verdict import Chaos, timeline
 from tests.services import Missing
 
 WORKERS = Chaos(kills=50)

@@ -25,9 +25,8 @@ from tests import services
 from tests.databases import fill
 from tests.load import shifted_clock
 from tests.load.chaos_cluster import running_cluster
-from tests.load.chaos_plan import Chaos
 from tests.load.chaos_run import BEAT, SETUP, START_SECONDS, WORKER, Run
-from tests.load.chaos_verdict import Event, Verdict, judge
+from tests.load.chaos_verdict import Chaos, Event, Verdict, judge
 from tests.load.installation import Installation
 from tests.load.sink import running_sink
 from tests.servers.frozen_proxy import FrozenProxy

@@ -13,8 +13,7 @@ import psycopg
 from tests import services
 from tests.databases import fill
 from tests.load.chaos_cluster import Cluster, running_cluster
-from tests.load.chaos_plan import Chaos, timeline
-from tests.load.chaos_verdict import Event, Verdict, judge
+from tests.load.chaos_verdict import Chaos, Event, Verdict, judge, timeline
 from tests.load.installation import Installation
 from tests.load.sink import Sink, running_sink
 

@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 
 from tests.examples import NIGHTLY
 from tests.load import chaos_faults
-from tests.load.chaos_plan import OUTAGE_SECONDS, PART, Chaos, timeline
 from tests.load.chaos_run import prepared
-from tests.load.chaos_verdict import Copy, Event, Verdict, judge
+from tests.load.chaos_verdict import OUTAGE_SECONDS, PART, Chaos, Copy, Event, Verdict, judge, timeline
 from tests.services import wanted
 
 SMALL = Chaos(letters=1500, kills=6, restarts=1, outages=1, rate=40.0, workers=2, seed=2026)

@@ -1,7 +1,15 @@
-"""After `rotate_secrets` an earlier SECRET_KEY decrypts nothing that is stored."""
+"""After `rotate_secrets` an earlier SECRET_KEY decrypts nothing that is stored.
+
+The secret key that the embedded default creates.
+"""
 
 import json
+import os
+import subprocess
+import sys
+from contextlib import ExitStack
 from io import StringIO
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,9 +20,24 @@ from delivery.letters.build import SEALED, opened_context
 from delivery.models import Delivery
 from feedletter_site.services import secret_rotation
 from subscriptions.models import Destination
+from tests import forks
+from tests.e2e.processes import clean_environment
 from tests.factories import DeliveryFactory, DestinationFactory, FeedFactory, LaneFactory
 
-pytestmark = pytest.mark.django_db
+ROOT = Path(__file__).parent.parent.parent
+ROUNDS = 20
+# The first access imports what the others need, so that the processes compete for each key.
+SHOW = f"""
+import os, runpy, sys
+data = os.environ['DATA_DIR']
+runpy.run_path('feedletter_site/settings.py')
+del os.environ['SECRET_KEY']
+print('ready', flush=True)
+for round in range({ROUNDS}):
+    sys.stdin.readline()
+    os.environ['DATA_DIR'] = f'{{data}}/{{round}}'
+    print(runpy.run_path('feedletter_site/settings.py')['SECRET_KEY'], flush=True)
+"""
 OLD, NEW = "an old key " * 8, "a new key " * 8
 
 
@@ -40,6 +63,7 @@ def rows(settings: Any) -> list[Destination]:
     return destinations
 
 
+@pytest.mark.django_db
 def test_every_secret_has_the_newest_key_afterwards(
     rows: list[Destination], settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -60,6 +84,7 @@ def test_every_secret_has_the_newest_key_afterwards(
         decrypt(rows[0].secrets.token)
 
 
+@pytest.mark.django_db
 def test_what_somebody_changes_meanwhile_stays(
     rows: list[Destination], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -73,3 +98,37 @@ def test_what_somebody_changes_meanwhile_stays(
     assert {str(opened(row.secrets)) for row in Destination.objects.filter(kind="mastodon")} == {
         "{'t': 'theirs'}"
     }
+
+
+@pytest.mark.slow
+def test_processes_that_start_together_have_one_key_that_nobody_else_can_read(tmp_path: Path) -> None:
+    environment = clean_environment({"DATA_DIR": str(tmp_path), "SECRET_KEY": "given" * 10})
+    with ExitStack() as stack:
+        started = [
+            stack.enter_context(
+                forks.Process(
+                    [sys.executable, "-c", SHOW],
+                    cwd=ROOT,
+                    env=environment,
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    text=True,
+                )
+            )
+            for _ in range(4)
+        ]
+        talks = [(process.stdin, process.stdout) for process in started]
+        for _, said in talks:
+            assert said is not None
+            assert said.readline() == "ready\n"
+        for number in range(ROUNDS):
+            for told, _ in talks:
+                assert told is not None
+                told.write("go\n")
+                told.flush()
+            keys = {said.readline().strip() for _, said in talks if said is not None}
+            own = tmp_path / str(number)
+            assert keys == {(own / "secret_key").read_text("ascii")}
+            assert len(keys.pop()) >= 50
+            assert {*os.listdir(own)} == {"secret_key", "feedletter.db"}
+            assert (own / "secret_key").stat().st_mode & 0o077 == 0

@@ -18,7 +18,7 @@ from tests.e2e.processes import until
 from tests.examples import NIGHTLY
 from tests.load.installation import Installation, postgres_installation, sqlite_installation
 from tests.servers.smtp_server import SmtpServer
-from tests.test_map import PACKAGES, ROOT
+from tests.test_architecture import PACKAGES, ROOT
 
 pytestmark = [NIGHTLY, pytest.mark.postgres]
 READERS = 300

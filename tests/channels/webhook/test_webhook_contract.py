@@ -16,7 +16,7 @@ from feeds.parsing.entry import Media
 from tests.contracts.bridge import LINK, BridgeContract, ServiceCase, entry, expect, letter, recipient_of
 from tests.contracts.channel import NOW, Answer, Arrival
 from tests.servers.api_server import Reply
-from tests.servers.services.webhook import LONGEST, PATH, SECRET, WebhookReceiver
+from tests.servers.services.incoming_webhooks import LONGEST, PATH, SECRET, WebhookReceiver
 
 CHANNEL = WebhookBridge()
 FIELDS = {"account": "shop", "webhook_url": "https://shop.example/in", "signing_secret": SECRET}

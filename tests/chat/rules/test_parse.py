@@ -1,6 +1,7 @@
 """Signed data may still contain anything: it is parsed, or refused as no interaction.
 
 The polling interval of a shared feed, by its servers' choices.
+The bot's permissions in a channel: its server's roles, then the channel's overwrites.
 """
 
 from contextlib import suppress
@@ -20,8 +21,27 @@ from chat.rules.parse import (
     read,
     shared_interval,
 )
-from chat.rules.permissions import bits_of, manages, missing_in
+from chat.rules.permissions import (
+    ADMINISTRATOR,
+    EMBED,
+    INVITED,
+    SEND,
+    SEND_IN_THREADS,
+    VIEW,
+    bits_of,
+    manages,
+    missing_in,
+    permissions_in,
+)
 
+GUILD, BOT, ROLE, OTHER_ROLE = 700, "900", "701", "702"
+ANY_FACTS = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(["id", "permissions", "allow", "deny", "roles"]), inner, max_size=3)
+    ),
+)
 CHOICES = st.lists(st.none() | st.integers(1, LONGEST_INTERVAL), max_size=6)
 ANYTHING = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
@@ -114,3 +134,48 @@ def test_no_server_waits_longer_than_it_chose(chosen: list[int | None]) -> None:
     assert 1 <= found.shortest <= found.longest
     assert found.shortest <= USUAL.shortest
     assert all(found.longest <= (minutes or USUAL.longest) for minutes in chosen)
+
+
+def bits(*overwrites: tuple[str, int, int], everybody: int = 0, own: int = INVITED) -> int:
+    """Return the bits for overwrites of (id, allow, deny)."""
+    said = [{"id": key, "allow": str(allow), "deny": str(deny)} for key, allow, deny in overwrites]
+    roles = [
+        {"id": str(GUILD), "permissions": str(everybody)},
+        {"id": ROLE, "permissions": str(own)},
+        {"id": OTHER_ROLE, "permissions": str(ADMINISTRATOR)},
+    ]
+    channel = {"permission_overwrites": said}
+    return permissions_in(channel, roles=roles, member={"roles": [ROLE]}, guild_id=GUILD, user_id=BOT)
+
+
+@pytest.mark.parametrize(
+    ("overwrites", "missing"),
+    [
+        ([], []),
+        ([(str(GUILD), 0, SEND)], ["Send Messages"]),
+        ([(str(GUILD), 0, SEND | VIEW), (ROLE, SEND, 0)], ["View Channel"]),
+        ([(ROLE, 0, EMBED), (BOT, EMBED, 0)], []),
+        ([(ROLE, EMBED, 0), (BOT, 0, EMBED)], ["Embed Links"]),
+        ([(OTHER_ROLE, 0, VIEW)], []),
+    ],
+)
+def test_overwrites_count_from_everybody_to_the_member(
+    overwrites: list[tuple[str, int, int]], missing: list[str]
+) -> None:
+    assert missing_in(bits(*overwrites), 0) == missing
+
+
+def test_an_administrator_may_do_all() -> None:
+    assert missing_in(bits((str(GUILD), 0, VIEW), own=ADMINISTRATOR), 11) == []
+
+
+def test_a_thread_wants_its_own_right() -> None:
+    said = bits(own=INVITED & ~SEND_IN_THREADS)
+    assert missing_in(said, 0) == []
+    assert missing_in(said, 11) == ["Send Messages in Threads"]
+
+
+@given(channel=ANY_FACTS, roles=ANY_FACTS, member=ANY_FACTS)
+def test_no_answer_does_harm(channel: Any, roles: Any, member: Any) -> None:
+    said = {"permission_overwrites": channel}
+    permissions_in(said, roles=roles, member={"roles": member}, guild_id=GUILD, user_id=BOT)

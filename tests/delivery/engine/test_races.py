@@ -27,8 +27,7 @@ from feeds.polling.read import Reading
 from feeds.polling.store import store
 from subscriptions.collections.assign import assign_item
 from subscriptions.models import Assignable
-from tests.delivery.ledger import HOUR, a_lane, a_mail, claimed, ended_task, queued, states
-from tests.delivery.limits import limited
+from tests.delivery.ledger import HOUR, a_lane, a_mail, claimed, ended_task, limited, queued, states
 from tests.factories import (
     NOW,
     AssignableFactory,

@@ -11,8 +11,8 @@ from common.shutdown import stop, stopping
 from delivery.engine import async_connections, claimer, send_pass
 from delivery.engine.send_pass import send_due
 from delivery.models import Delivery
+from tests.delivery.answered import impatient
 from tests.delivery.background import sending, wait_until
-from tests.delivery.impatience import impatient
 from tests.delivery.ledger import HOUR, MINUTE, Clock, a_lane, attempts, queued, states
 from tests.examples import NIGHTLY
 from tests.factories import NOW, IssueFactory

@@ -32,8 +32,19 @@ from delivery.lanes.limits import (
 )
 from delivery.models import Delivery, Lane, LaneDomain, LaneShare, LaneUse
 from delivery.rules.limits import CLAIM_SECONDS
-from tests.delivery.ledger import HOUR, MINUTE, SECOND, a_lane, a_mail, queued, states
-from tests.delivery.limits import finish, give_back, limited, take
+from tests.delivery.ledger import (
+    HOUR,
+    MINUTE,
+    SECOND,
+    a_lane,
+    a_mail,
+    finish,
+    give_back,
+    limited,
+    queued,
+    states,
+    take,
+)
 from tests.factories import NOW
 from tests.races import beside
 

@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from delivery.models import Attempt, Bounce, Delivery, Lane
-from tests.delivery.answered import LATER, a_letter, after, put_off, send, slowed, untouched
-from tests.delivery.impatience import impatient
+from tests.delivery.answered import LATER, a_letter, after, impatient, put_off, send, slowed, untouched
 from tests.delivery.ledger import a_lane, queued, states
 from tests.examples import some_now
 from tests.factories import NOW, IssueFactory

@@ -16,8 +16,7 @@ from django.urls import reverse
 from delivery.engine.send_pass import send_due
 from delivery.models import Delivery, Lane
 from tests.channels.email_certificates import make_certificate, server_context
-from tests.delivery.answered import LATER, a_letter, send, untouched
-from tests.delivery.impatience import impatient, modules
+from tests.delivery.answered import LATER, a_letter, impatient, modules, send, untouched
 from tests.delivery.ledger import MINUTE, Clock, queued, states
 from tests.examples import some_now
 from tests.factories import NOW

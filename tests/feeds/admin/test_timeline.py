@@ -1,4 +1,7 @@
-"""A feed's page: its rhythm, its server's responses, and its readings."""
+"""A feed's page: its rhythm, its server's responses, and its readings.
+
+A feed's hub on its page.
+"""
 
 import re
 from datetime import timedelta
@@ -9,14 +12,17 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
+from django.utils import timezone
 
 from common.admin.html import block
 from common.clock import utcnow
+from feeds.admin.feed import can_ask, hub
 from feeds.admin.timeline import answer, at_a_glance, latency_words, poll_words, read_again, timeline
-from feeds.models import Feed
+from feeds.models import Feed, HubSubscription
 from tests.console import json_of, printed, refused
-from tests.factories import NOW, FeedFactory, ItemFactory, PollFactory
+from tests.factories import NOW, FeedDocumentFactory, FeedFactory, ItemFactory, PollFactory
 
+HUB = "https://hub.example/<b>"
 pytestmark = pytest.mark.django_db
 MINUTE, DAY = timedelta(minutes=1), timedelta(days=1)
 FAILED = {"outcome": "failed", "status": 503, "note": "The server is busy.", "next_poll_why": "backoff"}
@@ -167,3 +173,80 @@ def test_show_feed_gives_programs_all_of_it(feed: Feed) -> None:
 def test_show_feed_of_a_new_feed_and_of_none(feed: Feed) -> None:
     assert "Not read yet." in printed("show_feed", str(feed.pk))
     assert "list_feeds" in refused("show_feed", "999999")
+
+
+@pytest.fixture
+def public(settings: Any) -> None:
+    settings.SITE_URL = "https://letters.example.org"
+
+
+@pytest.fixture
+def hub_feed() -> Any:
+    """Return a feed that names a hub without a subscription yet."""
+    feed = FeedFactory()
+    FeedDocumentFactory(feed=feed, channel={"hubs": [HUB], "topic": feed.url})
+    return feed
+
+
+def subscribed(feed: Feed, **changes: Any) -> HubSubscription:
+    now = timezone.now()
+    facts = {"state": "active", "expires_at": now + timedelta(days=9), "next_at": now + timedelta(hours=2)}
+    return HubSubscription.objects.create(
+        feed=feed, hub=HUB, topic=feed.url, token="t" * 43, **{**facts, **changes}
+    )
+
+
+@pytest.mark.usefixtures("public")
+def test_a_feed_without_a_hub_has_no_panel() -> None:
+    assert block(hub(FeedFactory())) == ""
+
+
+@pytest.mark.usefixtures("public")
+def test_before_it_is_asked_the_page_says_when_and_why_not(hub_feed: Feed, settings: Any) -> None:
+    assert "after the feed’s next reading" in block(hub(hub_feed))
+    hub_feed.use_hub = False
+    assert "” is off" in block(hub(hub_feed))
+    hub_feed.use_hub, settings.SITE_URL = True, "http://127.0.0.1:8000"
+    assert "it can’t reach SITE_URL (http://127.0.0.1:8000)" in block(hub(hub_feed))
+    hub_feed.status = "paused"
+    assert block(hub(hub_feed)) == ""
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({}, "New posts are pushed when they are published"),
+        ({"missed": 2}, "Until it works again, the feed is read as if it had no hub"),
+        (
+            {"state": "denied", "last_error": "We <i>know</i> you."},
+            "“We &lt;i&gt;know&lt;/i&gt; you”. We ask again",
+        ),
+        ({"state": "denied"}, "The hub refused to push this feed. We ask again in 1 hour"),
+        ({"state": "pending", "expires_at": None, "failures": 2}, "2 times; it hasn’t called back yet"),
+        ({"state": "pending", "expires_at": None, "last_error": "HTTP 500"}, "HTTP 500"),
+        ({"refused": 1}, "1 push with a wrong or no signature"),
+        ({"state": "wanted", "expires_at": None, "next_at": timezone.now()}, "within a minute"),
+    ],
+)
+@pytest.mark.usefixtures("public")
+def test_how_it_stands_is_said_in_a_sentence(hub_feed: Feed, changes: dict[str, Any], said: str) -> None:
+    subscribed(hub_feed, **changes)
+    assert said in block(hub(hub_feed))
+    assert "<b>" not in block(hub(hub_feed))
+
+
+@pytest.mark.usefixtures("public")
+def test_the_hub_is_asked_again_by_a_button(hub_feed: Feed, admin_client: Client) -> None:
+    assert not can_ask(hub_feed)
+    row = subscribed(hub_feed, state="denied", failures=0)
+    assert can_ask(hub_feed)
+    page = f"/admin/feeds/feed/{hub_feed.pk}/change/"
+    assert "Ask the hub again" in admin_client.get(page).content.decode()
+    answer = admin_client.post(
+        "/admin/feeds/feed/",
+        {"action": "ask_hub", "_selected_action": [hub_feed.pk], "_on_page": hub_feed.pk},
+        follow=True,
+    )
+    assert "1 hub will be asked within a minute." in answer.content.decode()
+    row.refresh_from_db()
+    assert row.next_at <= timezone.now()

@@ -1,4 +1,7 @@
-"""No new post is skipped as older than the feed; truly old posts are excluded, with a message."""
+"""No new post is skipped as older than the feed; truly old posts are excluded, with a message.
+
+An ordinary feed: each post is sent once, when it has settled.
+"""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -29,6 +32,57 @@ from tests.feeds.histories.history import (
 from tests.servers.documents import atom
 from tests.servers.feed_server import Reply, Request
 
+HISTORIES = [
+    History(
+        "a post is sent once, and what was there at the adding is not",
+        [at(0, show("old")), at(15, show("new", "old"))],
+        mailed="new",
+        excluded="old",
+    ),
+    History(
+        "a post that is withdrawn at once is not sent",
+        [at(0, show("old")), at(15, show("new", "old")), at(35, show("old"))],
+        withdrawn="new",
+    ),
+    History(
+        "a post that is withdrawn while its daily issue is collected is not sent, and is new when it is back",
+        [
+            at(0, show("old")),
+            at(15, show("b", "a", "old")),
+            at(2 * HOUR, show("a", "old")),
+            at(3 * HOUR, show("c", "a", "old")),
+            at(4 * HOUR, show("c", "old")),
+            at(4 * HOUR + 10, show("c", "a", "old")),
+            at(15 * HOUR, show("b", "c", "a", "old")),
+        ],
+        hours=40,
+        newsletter={"arrangement": "daily", "time_zone": "UTC"},
+        mailed="c a b",
+    ),
+    History(
+        "an error page, an empty feed and an outage neither lose nor double a post",
+        [
+            at(0, show("old")),
+            at(15, show("new", "old")),
+            at(25, fail(503)),
+            at(65, show()),
+            at(95, send(b"<html><body>Maintenance</body></html>", headers={"Content-Type": "text/html"})),
+            at(145, show("newer", "new", "old")),
+        ],
+        mailed="new newer",
+    ),
+    History(
+        "a cache that answers with yesterday's document for a while sends nothing twice",
+        [
+            at(0, show("old")),
+            at(15, show("new", "old")),
+            at(75, show("old")),
+            at(135, show("newer", "new", "old")),
+        ],
+        mailed="new newer",
+    ),
+]
+
 
 def aged(name: str) -> Post:
     """Return a post: p1 was published twenty days before the adding, p2 nineteen, …"""
@@ -57,7 +111,6 @@ def with_clock(behind: float, shown: Callable[[float], list[Post]]) -> Change:
 
 
 OLD = [aged("p5"), aged("p4"), aged("p3")]
-
 SENT = [
     History(
         "a new post with a date of today and no time",
@@ -202,7 +255,6 @@ SENT = [
         mailed="new newer",
     ),
 ]
-
 LEFT_OUT = [
     History(
         "a generator that goes deeper",
@@ -259,4 +311,10 @@ def test_it_is_sent(history: History, play: Callable[[History], Stage]) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("history", some_now(LEFT_OUT, every=3), ids=str)
 def test_it_is_left_out_and_told(history: History, play: Callable[[History], Stage]) -> None:
+    play(history)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("history", some_now(HISTORIES), ids=str)
+def test_a_feed_that_settles(history: History, play: Callable[[History], object]) -> None:
     play(history)

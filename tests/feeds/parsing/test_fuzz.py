@@ -2,6 +2,9 @@
 
 `pytest -m slow` goes on for a while with fresh seeds (FUZZ_SECONDS changes that). A failure names its seed;
 FUZZ_SEED=<seed> runs that one again.
+The limit of processor time for a document.
+
+Parsing and planning compared to bare feedparser, as `make bench` measures it.
 """
 
 import json
@@ -16,9 +19,10 @@ import pytest
 from hypothesis import HealthCheck, example, given, seed, settings
 from hypothesis import strategies as st
 
+from bench.parsing import parsing
 from common.html.clean import clean
 from feeds.parsing.document import parse
-from feeds.parsing.entry import Channel, Entry, ParsedFeed, ParseError
+from feeds.parsing.entry import TOO_DEAR, Channel, Entry, ParsedFeed, ParseError, check_allowance, cpu_limit
 from feeds.parsing.fields import MAX_CONTENT, MAX_ENTRY_TITLE, MAX_GUID, MAX_LISTED, MAX_LISTED_NAME
 from feeds.parsing.identity import content_hash
 from feeds.parsing.media import MAX_ABSOLUTE_URL, MAX_ALT, MAX_MEDIA
@@ -26,13 +30,23 @@ from feeds.parsing.posts import SYNTHETIC
 from tests.examples import NIGHTLY, examples
 from tests.feeds.corpus.mutations import ENCODINGS, mutations
 from tests.feeds.corpus.trees import json_feeds, pages, xml_feeds
+from tests.servers.documents import atom, rss
 
+TRIES = 5
+POSTS = [{"guid": str(number), "title": "A"} for number in range(50)]
+ENTRY = "<div class=h-entry><a class=u-url href=/{}>x</a></div>"
+DOCUMENTS = {
+    "RSS": rss(POSTS),
+    "Atom": atom(POSTS),
+    "broken": rss(POSTS).replace(b"</title>", b"</b></title>"),
+    "JSON": json.dumps({"items": [{"id": one["guid"], "content_text": "x"} for one in POSTS]}).encode(),
+    "a page": f"<html>{''.join(ENTRY.format(number) for number in range(50))}".encode(),
+}
 # Processor time for any document here; they have at most 60,000 bytes.
 SECONDS_EACH = 2.0
 EXAMPLES_EACH_SEED = 100
 # Escaping turns one character into at most five, and an empty line into a break or a paragraph.
 LONGEST_CONTENT = 8 * MAX_CONTENT
-
 bodies = st.one_of(st.binary(max_size=500), mutations(), xml_feeds(), json_feeds(), pages())
 content_types = st.one_of(
     st.text(max_size=40),
@@ -45,7 +59,6 @@ urls = st.one_of(
     ),
     st.text(max_size=40),
 )
-
 few = settings(
     derandomize=False,
     print_blob=True,
@@ -201,3 +214,49 @@ def sown(number: int) -> Callable[[], None]:
         examine(body, content_type, url)
 
     return each
+
+
+@pytest.fixture
+def seconds(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Install a clock that advances by a second at each look; return the looks."""
+    looks: list[int] = []
+
+    def clock() -> float:
+        looks.append(1)
+        return float(len(looks))
+
+    monkeypatch.setattr(time, "thread_time", clock)
+    return looks
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_a_document_that_takes_too_long_is_refused_with_a_sentence(name: str, seconds: list[int]) -> None:
+    with pytest.raises(ParseError) as refused:
+        parse(DOCUMENTS[name], content_type="", url="https://x.example/")
+    assert str(refused.value) == TOO_DEAR.format(20)
+    assert len(seconds) == 22, "it ends with the first look after the last second"
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_one_that_does_not_is_read(name: str) -> None:
+    assert len(parse(DOCUMENTS[name], content_type="", url="https://x.example/").guids) == 50
+
+
+def test_without_an_allowance_nothing_is_counted() -> None:
+    check_allowance()
+    with cpu_limit(0.0, iter([0.0, 0.0, 1.0]).__next__):
+        check_allowance()
+        with pytest.raises(ParseError):
+            check_allowance()
+    check_allowance()
+
+
+@NIGHTLY
+def test_reading_a_large_feed_costs_at_most_three_tenths_more_than_bare_feedparser() -> None:
+    """Other load may spoil a measurement: one good one is proof enough."""
+    for _ in range(TRIES):
+        ratio = parsing()["ratio"]
+        assert isinstance(ratio, float)
+        if ratio >= 1 / 1.3:
+            return
+    pytest.fail(f"{ratio:.2f} of what bare feedparser does")

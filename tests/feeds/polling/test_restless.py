@@ -1,17 +1,26 @@
-"""A feed with a clock in every post is detected, reported, and sent once, after the longest delay."""
+"""A feed with a clock in every post is detected, reported, and sent once, after the longest delay.
+
+Text common to all summaries of a feed is found at a reading, and stored with feed and posts.
+"""
 
 from datetime import datetime
+from typing import Any
 
 import pytest
 
+from feeds.items.held import include_item, present_entries
 from feeds.items.history import standing
 from feeds.models import FeedDocument, Item
+from feeds.parsing.entry import Entry
 from feeds.polling.describe import RESTLESS_FEED
+from feeds.rules.boilerplate import summary_of, without_boilerplate
 from subscriptions.collections.assign import assign_item
 from subscriptions.models import Assignment
 from tests.factories import SubscribableFactory
+from tests.feeds.hubs.test_pushes import push
 from tests.feeds.watched import Blog, at, post
 
+TEXTS = {"a": "One bee.", "b": "Bees again!", "c": "A queen.", "d": "Wax it is.", "e": "Honey now."}
 TOLD = RESTLESS_FEED.format(180)
 
 
@@ -106,3 +115,50 @@ def test_the_rhythm_of_a_feed_without_dates_comes_from_when_posts_were_first_see
 
 def test_what_the_channel_says_of_itself_is_kept(watched: Blog) -> None:
     assert FeedDocument.objects.get().channel["skip_days"] == []
+
+
+def told(name: str) -> dict[str, Any]:
+    link = f'<a href="https://blog.example.org/{name}">Post {name}</a>'
+    return post(name, content=f"<p>{TEXTS[name]}</p><p>The post {link} appeared first on Bees.</p>")
+
+
+def own_words(blog: Blog, name: str) -> str:
+    entry = Entry.from_json(blog.item(name).entry or {})
+    return without_boilerplate(summary_of(entry), entry.boilerplate)
+
+
+def test_it_is_kept_with_posts_as_they_come(blog: Blog) -> None:
+    blog.show(told("c"), told("b"), told("a"))
+    blog.watch()
+    blog.read(0)
+    blog.show(told("d"), told("c"), told("b"), told("a"))
+    blog.read(10)
+    assert own_words(blog, "d") == "Wax it is."
+    assert blog.feed.boilerplate_end.strip() == "The post \x1a appeared first on Bees."
+
+
+def test_what_a_hub_pushes_alone_is_known_by_the_last_reading(blog: Blog) -> None:
+    blog.show(told("c"), told("b"), told("a"))
+    blog.watch()
+    blog.read(0)
+    push(blog, 5, told("e"))
+    assert own_words(blog, "e") == "Honey now."
+
+
+def test_previews_and_posts_that_are_sent_after_all_have_it(blog: Blog) -> None:
+    blog.show(told("c"), told("b"), told("a"))
+    blog.watch()
+    blog.read(0)
+    (first,) = present_entries(blog.feed, 1)
+    assert any(first.boilerplate)
+    include_item(item_id=blog.item("a").pk, now=at(10))
+    assert own_words(blog, "a") == "One bee."
+
+
+def test_a_feed_of_two_posts_has_none(blog: Blog) -> None:
+    blog.show(told("a"))
+    blog.watch()
+    blog.read(0)
+    blog.show(told("b"), told("a"))
+    blog.read(10)
+    assert "boilerplate" not in (blog.item("b").entry or {})

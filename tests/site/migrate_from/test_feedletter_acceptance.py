@@ -1,8 +1,13 @@
-"""The whole move from feedletter by real processes, with kills: each thing arrives once."""
+"""The whole move from feedletter by real processes, with kills: each thing arrives once.
+
+feedletter's database itself, restored by psql: as its dump says, and only while it is stopped.
+"""
 
 import json
+import os
 import re
 import shlex
+import subprocess
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -11,9 +16,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
+from django.core.management import CommandError
 
+from feeds.models import Feed
+from migrate_from.feedletter.dump import TABLES, read_database, read_dump
+from subscriptions.models import Subscribable
 from subscriptions.rules.sign_up import Suffix, invitation
+from tests.databases import create_database, drop_database, url_of
 from tests.load import shifted_clock
 from tests.load.installation import Installation, sqlite_installation
 from tests.servers.feed_server import FeedServer
@@ -29,9 +40,10 @@ from tests.site.migrate_from.acceptance import (
     not_said,
     said_in,
 )
-from tests.site.migrate_from.feedletter_dump import NOW, SALT, ZONE, Services, dump_of, site
+from tests.site.migrate_from.feedletter_dump import NAMES, NOW, SALT, ZONE, Services, dump, dump_of, run, site
+from tests.site.migrate_from.test_cordfeeder import everything
 
-__all__ = ["site"]
+__all__ = ["dump", "site"]
 pytestmark = pytest.mark.slow
 OUTCOME = (
     "SELECT url, added_at, first_polled_at, fetched_through, status FROM feeds_feed ORDER BY 2, 4",
@@ -188,3 +200,53 @@ def assert_links_work(site: Installation, links: list[str], pages: dict[str, Any
     states = {number: status for _, number, status, _ in answers(site.folder, OUTCOME)[3]}
     assert [states[number] for number in (3, 8, 9_000_000_001)] == ["unsubscribed"] * 3
     assert states[14] == "confirmed"
+
+
+@pytest.fixture
+def database(postgres_url: str, dump: Path) -> Iterator[str]:
+    name = f"old_feedletter_{os.getpid()}"
+    create_database(postgres_url, name, template="template0")
+    url = url_of(postgres_url, name)
+    # The role is not on this server.
+    text = re.sub(r"^ALTER .* OWNER TO .*;\n", "", dump.read_text(), flags=re.MULTILINE)
+    try:
+        command = ["psql", "--no-psqlrc", "--quiet", "--set", "ON_ERROR_STOP=1", "--dbname", url]
+        subprocess.run(command, input=text, text=True, check=True, capture_output=True, timeout=60)
+        yield url
+    finally:
+        drop_database(postgres_url, name)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_database_says_what_its_dump_says(database: str, dump: Path) -> None:
+    tables, sessions = read_database(database)
+    with dump.open(encoding="utf-8", newline="\n") as stream:
+        dumped = read_dump(stream)
+    assert sessions == 0
+    for name, columns in TABLES.items():
+        rows = [{column: row[column] for column in columns} for row in dumped[name]]
+        assert sorted(tables[name], key=repr) == sorted(rows, key=repr)
+    previews = [run(place, "--dry-run", "--queued", "keep") for place in (database, dump)]
+    assert previews[0] == previews[1]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_it_is_imported_and_only_read(database: str, dump: Path) -> None:
+    before = read_database(database)
+    run(database)
+    assert sorted(Subscribable.objects.values_list("name", flat=True)) == NAMES
+    once = everything()
+    assert run(dump)["counts"]["there already"] == 4
+    assert everything() == once
+    assert read_database(database) == before
+
+
+@pytest.mark.django_db(transaction=True)
+def test_nothing_is_imported_while_another_session_is_open(database: str) -> None:
+    with psycopg.connect(database):
+        assert run(database, "--dry-run")["counts"]["taken"]
+        with pytest.raises(CommandError, match="1 other session"):
+            run(database)
+        assert not Feed.objects.exists()
+    run(database)
+    assert Feed.objects.count() == 4

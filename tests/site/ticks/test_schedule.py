@@ -1,3 +1,5 @@
+"""Each stage is registered under the name that beat uses."""
+
 import pytest
 from django.conf import settings
 from django.core.management import call_command
@@ -81,3 +83,9 @@ def test_every_scheduled_task_exists_and_every_stage_has_a_queue_of_its_own() ->
     queues = {task: settings.CELERY_TASK_ROUTES[task]["queue"] for task in STAGES}
     assert {task: queues.pop(task) for task in BESIDE} == BESIDE
     assert len(set(queues.values())) == len(queues)
+
+
+def test_each_stage_runs_where_there_is_nothing_to_do() -> None:
+    app.loader.import_default_modules()
+    failed = {stage: result.result for stage in STAGES if (result := app.tasks[stage].apply()).failed()}
+    assert failed == {}
