@@ -1,4 +1,7 @@
-"""A mail host with several addresses: all are tried, and the working one is first the next time."""
+"""The email channel and its sessions with mail servers.
+
+A mail host with several addresses: all are tried, and the working one is first the next time.
+"""
 
 import asyncio
 import socket

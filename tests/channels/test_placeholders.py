@@ -1,4 +1,7 @@
-"""A letter is encoded once around its placeholders: whatever fills them, it arrives unchanged."""
+"""Placeholders of letters, and what fills them.
+
+A letter is encoded once around its placeholders: whatever fills them, it arrives unchanged.
+"""
 
 import re
 from collections.abc import Mapping

@@ -8,8 +8,7 @@ import pytest
 
 from tests.examples import NIGHTLY
 from tests.load.installation import Installation
-from tests.load.killed_sends import one_issue, send
-from tests.servers.killers import Killer
+from tests.load.killed_sends import Killer, one_issue, send
 from tests.servers.services.discord import BOT_TOKEN, CHANNEL, GUILD, Discord
 
 pytestmark = NIGHTLY

@@ -1,5 +1,6 @@
-"""`check` and `migrate` report hooks that must not or cannot be loaded.
+"""Checks before the start: settings, hooks and the database's schema.
 
+`check` and `migrate` report hooks that must not or cannot be loaded.
 A database that this release can't use is refused in one sentence.
 """
 

@@ -1,4 +1,7 @@
-"""The supervisor with real child processes."""
+"""The supervisor with real child processes.
+
+A worker stops on request even if its database is unreachable.
+"""
 
 import os
 import signal
@@ -9,7 +12,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from feedletter_site import supervisor
+import pytest
+
+from common.postgresql.patience import Away
+from feedletter_site import celery, supervisor
 from feedletter_site.supervisor import HEALTHY_SECONDS, LONGEST_PAUSE, Child, ProcessPlan
 from tests.servers.feed_server import wait_until
 from tests.services import free_port
@@ -139,3 +145,38 @@ def test_pauses_double_up_to_half_a_minute_and_begin_anew_after_a_healthy_minute
     pauses = [child.died(0.0) for _ in range(8)]
     assert pauses == [1, 2, 4, 8, 16, LONGEST_PAUSE, LONGEST_PAUSE, LONGEST_PAUSE]
     assert child.died(HEALTHY_SECONDS + 1) == 1
+
+
+class Ended(Exception):
+    pass
+
+
+@pytest.fixture
+def _quickly(monkeypatch: pytest.MonkeyPatch) -> None:
+    def end(status: int) -> None:
+        raise Ended(status)
+
+    monkeypatch.setattr(celery, "GOODBYE_SECONDS", 0)
+    monkeypatch.setattr(os, "_exit", end)
+
+
+@pytest.mark.usefixtures("_quickly")
+def test_without_its_database_it_does_not_wait_for_what_waits_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Away, "database_unreachable", True)
+    with pytest.raises(Ended):
+        celery._watch()
+
+
+@pytest.mark.usefixtures("_quickly")
+def test_with_its_database_it_has_the_time_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Away, "database_unreachable", False)
+    looks: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        looks.append(seconds)
+        if len(looks) > 20:
+            raise TimeoutError
+
+    monkeypatch.setattr(time, "sleep", sleep)
+    with pytest.raises(TimeoutError):
+        celery._watch()

@@ -1,4 +1,7 @@
-"""The public sign-up by scripts: only a newsletter's own sites may read the response."""
+"""Subscriptions in the API, and sign-ups by scripts.
+
+The public sign-up by scripts: only a newsletter's own sites may read the response.
+"""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime

@@ -1,4 +1,7 @@
-"""Dates in any format. (Dates of real feeds are in tests/fixtures/feeds/odd/dates.)"""
+"""Dates as feeds and lists write them.
+
+Dates in any format. (Dates of real feeds are in tests/fixtures/feeds/odd/dates.)
+"""
 
 from datetime import UTC, date, datetime, time, timedelta
 

@@ -14,7 +14,7 @@ from delivery.engine.send_pass import send_due
 from delivery.models import Delivery
 from delivery.models.lane import Lane
 from tests.channels.discord.letters import api_at
-from tests.delivery.engine.test_service_breaker import bridge_to, publish_to
+from tests.delivery.engine.test_bridges import bridge_to, publish_to
 from tests.delivery.ledger import Clock
 from tests.servers.api_server import Reply
 from tests.servers.services.discord import Discord

@@ -1,25 +1,45 @@
+"""Commands about deliveries.
+
+`send` and `run_once` say why letters wait; `send` fails if nothing could be sent at all.
+"""
+
+import json
 from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
+from io import StringIO
+from pathlib import Path
 from typing import Any
 
 import pytest
+from django.core.management import call_command
+from django.core.management.base import CommandError
 
-from delivery.models import Delivery
+from delivery.engine.send_pass import send_due
+from delivery.models import Delivery, Lane
+from tests.channels.email_certificates import make_certificate, server_context
 from tests.console import json_of, printed, refused
-from tests.factories import NOW, AssignableFactory, AttemptFactory, DeliveryFactory, SubscriptionFactory
+from tests.delivery.ledger import queued, states
+from tests.examples import some_now
+from tests.factories import (
+    NOW,
+    AssignableFactory,
+    AttemptFactory,
+    DeliveryFactory,
+    LaneFactory,
+    SubscriptionFactory,
+)
 from tests.servers.documents import rss
 from tests.servers.feed_server import FeedServer
 from tests.servers.smtp_server import SmtpServer
+from tests.services import free_port
 
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.filterwarnings("ignore:Requiring AUTH while not requiring TLS"),
+]
 KEYS = ["id", "issue", "destination", "state", "attempts", "due_at", "sent_at", "remote_id", "last_error"]
 LATER = datetime(2999, 1, 1, tzinfo=UTC)
-
-
-@pytest.fixture
-def smtp(settings: Any) -> Iterator[SmtpServer]:
-    with SmtpServer() as server:
-        settings.EMAIL_URL = server.url
-        yield server
 
 
 @pytest.mark.django_db
@@ -58,7 +78,6 @@ def test_complete_all_ends_back_off_and_never_a_period() -> None:
     assert open_.period_end == LATER
 
 
-@pytest.mark.django_db(transaction=True)
 def test_send_sends_what_is_due_and_all_ends_back_off(smtp: SmtpServer) -> None:
     due = DeliveryFactory()
     waiting = DeliveryFactory(state="deferred", due_at=LATER)
@@ -69,13 +88,11 @@ def test_send_sends_what_is_due_and_all_ends_back_off(smtp: SmtpServer) -> None:
     assert Delivery.objects.get(pk=queued.pk).state == "queued"
 
 
-@pytest.mark.django_db(transaction=True)
 def test_send_test_email_tells_that_the_server_took_it(smtp: SmtpServer) -> None:
     assert json_of("send_test_email", "--to", "Ada <ada@example.org>")["state"] == "sent"
     assert smtp.recipients == ["ada@example.org"]
 
 
-@pytest.mark.django_db(transaction=True)
 def test_send_test_email_tells_the_servers_words(smtp: SmtpServer) -> None:
     smtp.answer("rcpt", "550 5.7.1 not you", recipient="ada@example.org")
     assert "5.7.1 not you" in refused("send_test_email", "--to", "ada@example.org")
@@ -86,7 +103,6 @@ def test_send_test_email_refuses_what_is_no_address() -> None:
     assert "isn’t an email address" in refused("send_test_email", "--to", "nonsense")
 
 
-@pytest.mark.django_db(transaction=True)
 def test_a_feed_becomes_a_letter_by_commands_alone(smtp: SmtpServer, loopback_allowed: None) -> None:
     post = {"guid": "g1", "title": "First", "link": "https://x.test/1", "content": "<p>Hello</p>"}
     with FeedServer() as server:
@@ -103,9 +119,98 @@ def test_a_feed_becomes_a_letter_by_commands_alone(smtp: SmtpServer, loopback_al
     assert smtp.recipients == ["ada@example.org"]
 
 
-@pytest.mark.django_db(transaction=True)
 def test_a_letter_kept_in_the_mailbox_is_not_called_sent(settings: Any) -> None:
     settings.EMAIL_URL = "mailbox:"
     DeliveryFactory(subscription=SubscriptionFactory())
     assert json_of("send") == {"sent": 0, "stored": 1, "failed": 0, "deferred": 0, "waits": []}
     assert "mailbox" in printed("send_test_email", "--to", "ada@example.org")
+
+
+def told(*words: str) -> tuple[str, str, str]:
+    """Return a command's output, its errors, and its final sentence."""
+    out, err, sentence = StringIO(), StringIO(), ""
+    try:
+        call_command(*words, stdout=out, stderr=err)
+    except CommandError as error:
+        sentence = str(error)
+    return out.getvalue(), err.getvalue(), sentence
+
+
+@contextmanager
+def nobody(folder: Path) -> Iterator[str]:
+    yield f"smtp://127.0.0.1:{free_port()}"
+
+
+@contextmanager
+def wrong_password(folder: Path) -> Iterator[str]:
+    with SmtpServer(login=("letters", "right")) as server:
+        yield server.url.replace("right", "wrong")
+
+
+@contextmanager
+def unknown_certificate(folder: Path) -> Iterator[str]:
+    with SmtpServer(tls="starttls", context=server_context(make_certificate(folder))) as server:
+        yield server.url
+
+
+TROUBLE = {
+    "can’t be reached": nobody,
+    "refused the sign-in": wrong_password,
+    "certificate was refused": unknown_certificate,
+}
+
+
+@pytest.mark.parametrize("reason", some_now(TROUBLE))
+def test_a_server_that_cannot_be_used_is_told_of_and_logged_once(
+    reason: str, settings: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with TROUBLE[reason](tmp_path) as url:
+        settings.EMAIL_URL = url
+        queued(20)
+        shown, remarks, sentence = told("send")
+        assert "sent" in shown
+        (remark,) = remarks.splitlines()
+        assert remark.startswith("Waiting in the lane default, 20 emails: ")
+        assert reason in remark
+        assert sentence.startswith("Nothing could be sent. ")
+        assert reason in sentence
+        (wait,) = json.loads(told("send", "--json")[0])["waits"]
+        assert (wait["lane"], wait["letters"], reason in wait["why"]) == ("default", 20, True)
+        assert reason in told("run_once")[1]
+    logged = [entry.getMessage() for entry in caplog.records if "begins to rest" in entry.getMessage()]
+    assert len(logged) == 1
+    assert reason in logged[0]
+    assert "wrong@" not in caplog.text + remarks
+    assert states() == {"queued": 20}
+
+
+def test_a_lane_that_sends_again_is_logged(settings: Any, caplog: pytest.LogCaptureFixture) -> None:
+    port = free_port()
+    settings.EMAIL_URL = f"smtp://127.0.0.1:{port}"
+    queued(3)
+    assert told("send")[2]
+    Lane.objects.update(free_at=None)
+    with SmtpServer(port=port), caplog.at_level("INFO"):
+        # A command at a terminal reports it in its table.
+        send_due()
+    assert "a lane sends again" in caplog.text
+
+
+def test_letters_that_are_put_off_one_by_one_are_told_of_and_are_no_failure(settings: Any) -> None:
+    with SmtpServer() as server:
+        settings.EMAIL_URL = server.url
+        rows = queued(3)
+        server.answer("rcpt", "450 4.2.0 Greylisted", recipient=rows[0].destination.core)
+        _, remarks, sentence = told("send")
+    assert remarks == "Waiting in the lane default, 1 email: 450 4.2.0 Greylisted\n"
+    assert not sentence
+
+
+def test_one_lane_that_rests_is_no_failure_while_another_sends(settings: Any) -> None:
+    with SmtpServer() as server:
+        settings.EMAIL_URL = server.url
+        queued(2)
+        queued(2, lane=LaneFactory(account="gone"))
+        _, remarks, sentence = told("send")
+    assert "The email account gone doesn’t exist" in remarks
+    assert not sentence

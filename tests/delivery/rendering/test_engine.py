@@ -1,5 +1,6 @@
-"""Template errors, as their author reads them.
+"""The engine of templates.
 
+Template errors, as their author reads them.
 The %Fields% in text that an editor types.
 """
 

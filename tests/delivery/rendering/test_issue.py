@@ -1,5 +1,6 @@
-"""An editor's notes in a letter whose own template has no place for them.
+"""Issues as letters.
 
+An editor's notes in a letter whose own template has no place for them.
 Gmail clips letters after 102 KB: none is larger if its posts can be read elsewhere.
 """
 

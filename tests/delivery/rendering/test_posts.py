@@ -1,5 +1,6 @@
-"""Changes to a post's HTML in a letter.
+"""Posts in letters and on pages.
 
+Changes to a post's HTML in a letter.
 A post's HTML on a page.
 """
 

@@ -1,4 +1,7 @@
-"""The text part of a letter has every visible word of a post, and no hidden one."""
+"""The text part of a letter.
+
+The text part of a letter has every visible word of a post, and no hidden one.
+"""
 
 import re
 from datetime import UTC, datetime

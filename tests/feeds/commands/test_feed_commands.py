@@ -1,5 +1,6 @@
-"""Finding feeds and forecasting readings from the command line.
+"""Commands about feeds.
 
+Finding feeds and forecasting readings from the command line.
 `import_opml` and `export_opml`.
 """
 

@@ -1,4 +1,7 @@
-"""Permanent redirects are believed after several readings; temporary ones never."""
+"""When admins are notified about a feed, and when a redirect is believed.
+
+Permanent redirects are believed after several readings; temporary ones never.
+"""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any

@@ -1,4 +1,7 @@
-"""When new posts are a flood, and the effect of holding them."""
+"""When an item is final, and floods of items.
+
+When new posts are a flood, and the effect of holding them.
+"""
 
 from datetime import UTC, datetime, timedelta
 

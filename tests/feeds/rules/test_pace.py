@@ -1,5 +1,6 @@
-"""How often a feed publishes, and how restless it is.
+"""When a feed is read next.
 
+How often a feed publishes, and how restless it is.
 The next reading: within the admin's bounds, and never slower while posts are settling.
 How long a response stays fresh, by the rules of HTTP caches.
 """

@@ -1,4 +1,7 @@
-"""A plan in words: each kind of change, and the item's state after it."""
+"""The plan of a reading, and the forecast that it gives.
+
+A plan in words: each kind of change, and the item's state after it.
+"""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any

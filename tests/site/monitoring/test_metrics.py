@@ -1,4 +1,7 @@
-"""Figures of large newsletters: workers count them, pages show them, and never after they expire."""
+"""Metrics and cached figures.
+
+Figures of large newsletters: workers count them, pages show them, and never after they expire.
+"""
 
 import json
 import re

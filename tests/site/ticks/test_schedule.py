@@ -1,4 +1,7 @@
-"""Each stage is registered under the name that beat uses."""
+"""The schedule of the stages.
+
+Each stage is registered under the name that beat uses.
+"""
 
 import pytest
 from django.conf import settings

@@ -1,4 +1,7 @@
-"""add_rule, list_rules, drop_rule, try_rules, and the options for hooks, order and maximum."""
+"""Commands about newsletters and their rules.
+
+add_rule, list_rules, drop_rule, try_rules, and the options for hooks, order and maximum.
+"""
 
 import json
 import shlex

@@ -1,4 +1,8 @@
-"""The colours of pages: all text is readable, whatever an admin chose."""
+"""Colours and names of the site and its pages.
+
+The colours of pages: all text is readable, whatever an admin chose.
+The name of an unnamed site, and the size of its logo.
+"""
 
 import re
 from dataclasses import asdict
@@ -18,6 +22,7 @@ from subscriptions.rules.colours import (
     palettes,
     stylesheet,
 )
+from subscriptions.rules.site import NAMELESS, logo_size, usual_name
 
 colours = st.from_regex(r"#[0-9a-f]{6}", fullmatch=True)
 SITE = Path("subscriptions/static/feedletter/site.css")
@@ -119,3 +124,27 @@ def test_the_stylesheet_knows_no_left_or_right() -> None:
     assert not re.findall(
         r"[\s;{](?:(?:margin|padding|border)-(?:left|right)|left|right|text-align:\s*(?:left|right))\b", css
     )
+
+
+@pytest.mark.parametrize(
+    ("host", "name"),
+    [
+        ("letters.example.org", "letters.example.org"),
+        ("xn--bcher-kva.example", "bücher.example"),
+        ("xn--.example", "xn--.example"),
+        ("127.0.0.1", NAMELESS),
+        ("192.0.2.7", NAMELESS),
+        ("[2001:db8::1]", NAMELESS),
+        ("2001:db8::1", NAMELESS),
+        ("localhost", NAMELESS),
+    ],
+)
+def test_a_site_is_called_by_its_domain_and_never_by_a_number(host: str, name: str) -> None:
+    assert usual_name(host) == name
+
+
+def test_a_logo_is_shown_at_half_its_size_at_most() -> None:
+    assert logo_size(200, 60) == (100, 30)
+    assert logo_size(1104, 200) == (240, 43)
+    assert logo_size(1104, 1104) == (48, 48)
+    assert logo_size(1, 1104) == (1, 48)

@@ -4,15 +4,18 @@ Upstream's proofs, compared to independently computed values (openssl dgst -sha3
 The proof of work that a browser computes: pure.
 “Did you mean gmail.com?”: near misses of well-known providers, and nothing else.
 Where a mailbox is read on the web.
+Days and weeks of a list's growth.
 """
 
 import unicodedata
-from datetime import UTC, datetime, timedelta
+from collections import Counter
+from datetime import UTC, date, datetime, timedelta
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from subscriptions.rules.origin import GrowthStretch, by_day, by_week, first_monday, totals
 from subscriptions.rules.sign_up import (
     _PLACES,
     LARGEST_ID,
@@ -31,6 +34,7 @@ from subscriptions.rules.sign_up import (
     webmail_of,
 )
 
+TODAYS = st.dates(min_value=date(2001, 1, 1), max_value=date(2100, 1, 1))
 SOLVED = solve("a challenge")
 # printf '\0\0\0\0\0\0\0\052pepperRemoveSuffix' | openssl dgst -sha3-256
 REMOVE_42 = "772dd210dfd3c250a421edfc417d374823bebd596033a90f8fdc5b7f2f355607"
@@ -220,3 +224,20 @@ def test_all_places_are_encrypted_and_no_domain_is_in_two() -> None:
     domains = [domain for _, _, listed in _PLACES for domain in listed.split()]
     assert len(domains) == len(set(domains))
     assert all(url.startswith("https://") for _, url, _ in _PLACES)
+
+
+@given(TODAYS, st.lists(st.integers(0, 380), max_size=40))
+def test_every_day_of_the_year_is_in_one_week(today: date, backs: list[int]) -> None:
+    days = Counter(today - timedelta(days=back) for back in backs)
+    weeks = by_week({"left": days}, today=today, count=53)
+    inside = sum(count for day, count in days.items() if day >= first_monday(today, 53))
+    assert totals(weeks).left == inside
+    assert {week.start.weekday() for week in weeks} == {0}
+    assert weeks[-1].start <= today < weeks[-1].start + timedelta(days=7)
+
+
+@given(TODAYS)
+def test_days_without_anything_are_there_too(today: date) -> None:
+    days = by_day({"new": {today: 3}}, today=today, count=84)
+    assert (len(days), days[-1]) == (84, GrowthStretch(today, new=3))
+    assert days[0] == GrowthStretch(today - timedelta(days=83))

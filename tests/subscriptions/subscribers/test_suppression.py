@@ -1,4 +1,7 @@
-"""The proof of consent."""
+"""Suppressed addresses, and the proof of consent.
+
+The proof of consent.
+"""
 
 from datetime import timedelta
 from pathlib import Path
