@@ -1,8 +1,12 @@
-"""Anymail's own test backend: the messages it gets, and the outcome of its statuses."""
+"""Anymail's own test backend: the messages it gets, and the outcome of its statuses.
 
-from collections.abc import Callable
+The contract of every channel, through mail services.
+"""
+
+from collections.abc import Callable, Iterator
+from datetime import datetime
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from anymail.backends import test as anymail_test
@@ -10,14 +14,19 @@ from anymail.exceptions import AnymailAPIError, AnymailConfigurationError
 from anymail.message import ANYMAIL_STATUSES, AnymailRecipientStatus
 from django.core import mail
 
-from channels.base import Ambiguous, Permanent, Sent, Temporary
+from channels.base import Ambiguous, Channel, LaneFacts, Outcome, Permanent, Sent, Session, Temporary
 from channels.email.channel import EmailChannel
 from channels.email.esp.message_form import delivery_of
 from channels.email.esp.services import SERVICES, Style
 from channels.email.esp.session import EspSession
 from channels.email.esp.settings import EspSettings
-from tests.channels.email_letters import NOW
+from channels.email.mail_message import MailMessage
+from tests.channels.email_letters import NOW, letter, recipient
 from tests.channels.esp_letters import EMAIL, HOLES, NAME, a_letter, a_recipient, batch, recipients
+from tests.contracts.channel import NOW as CONTRACT_NOW
+from tests.contracts.channel import RETRY_AFTER, Answer, Arrival, ChannelContract
+from tests.servers import esp_server as services
+from tests.servers.esp_server import KEY, EspServer, Reply, Request
 
 
 class Backend(anymail_test.EmailBackend):  # type: ignore[misc]
@@ -49,11 +58,12 @@ def given() -> list[dict[str, Any]]:
     return [getattr(message, "anymail_test_params") for message in mail.outbox]  # noqa: B009 - untyped
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def _outbox() -> None:
     mail.outbox = []
 
 
+@pytest.mark.usefixtures("_outbox")
 def test_a_batch_is_one_message_in_which_nobody_sees_another() -> None:
     assert batch(session()) == [Sent(f"id of reader{n}@example.test") for n in (1, 2, 3)]
     (params,) = given()
@@ -73,6 +83,7 @@ def test_a_batch_is_one_message_in_which_nobody_sees_another() -> None:
     assert delivery_of(told) == 3
 
 
+@pytest.mark.usefixtures("_outbox")
 def test_a_batch_without_holes_and_links_still_shows_nobody_another() -> None:
     whom = [a_recipient(n) for n in (1, 2)]
     batch(
@@ -82,6 +93,7 @@ def test_a_batch_without_holes_and_links_still_shows_nobody_another() -> None:
 
 
 @pytest.mark.parametrize("esp", sorted(SERVICES))
+@pytest.mark.usefixtures("_outbox")
 def test_whatever_the_service_every_message_has_one_reader_or_is_a_batch(esp: str) -> None:
     outcomes = batch(session(esp), recipients(count=7))
     assert [type(outcome) for outcome in outcomes] == [Sent] * 7
@@ -93,6 +105,7 @@ def test_whatever_the_service_every_message_has_one_reader_or_is_a_batch(esp: st
 
 
 @pytest.mark.parametrize("status", ANYMAIL_STATUSES)
+@pytest.mark.usefixtures("_outbox")
 def test_each_recipient_has_a_status_of_their_own(status: str) -> None:
     def says(address: str) -> tuple[str, str | None]:
         return ("queued", "id") if address.startswith("reader1") else (status, None)
@@ -105,10 +118,12 @@ def test_each_recipient_has_a_status_of_their_own(status: str) -> None:
     assert [getattr(outcome, "disables", False) for outcome in others] == [status == "invalid"] * 2
 
 
+@pytest.mark.usefixtures("_outbox")
 def test_an_unknown_end_with_an_id_is_an_acceptance() -> None:
     assert batch(session(says=lambda address: ("unknown", "id"))) == [Sent("id")] * 3
 
 
+@pytest.mark.usefixtures("_outbox")
 def test_a_recipient_whom_the_service_forgets_may_have_got_it() -> None:
     class Forgetful(Backend):
         def parse_recipient_status(self, *args: Any) -> Any:
@@ -127,11 +142,13 @@ def raising(error: Exception) -> Callable[[str], Any]:
     return says
 
 
+@pytest.mark.usefixtures("_outbox")
 def test_an_error_without_an_answer_may_have_been_an_acceptance() -> None:
     outcomes = batch(session(says=raising(AnymailAPIError("lost"))))
     assert {type(outcome) for outcome in outcomes} == {Ambiguous}
 
 
+@pytest.mark.usefixtures("_outbox")
 def test_settings_that_will_not_do_stop_the_lane_without_showing_the_key() -> None:
     def backend(target: EspSettings, *, seconds: float) -> Any:
         raise AnymailConfigurationError(f"What is {target.key}")
@@ -140,6 +157,7 @@ def test_settings_that_will_not_do_stop_the_lane_without_showing_the_key() -> No
     assert set(batch(to)) == {Temporary("What is …", stops_lane=True)}
 
 
+@pytest.mark.usefixtures("_outbox")
 def test_a_missing_package_is_named() -> None:
     to = EspSession(
         EspSettings("ses", "k", options={"region": "eu-west-1"}, secret="s"), form=EmailChannel().form
@@ -150,3 +168,94 @@ def test_a_missing_package_is_named() -> None:
     assert isinstance(outcome, Temporary)
     assert outcome.stops_lane
     assert "boto3" in outcome.text
+
+
+class ThroughAService(ChannelContract):
+    """`esp` names the service, `usual` is its normal response."""
+
+    channel: ClassVar[Channel] = EmailChannel()
+    esp: ClassVar[str]
+    usual: ClassVar[Any]
+
+    @pytest.fixture(autouse=True)
+    def service(self, settings: Any, loopback_allowed: None) -> Iterator[None]:
+        self.seconds = 2.0
+        with EspServer(type(self).usual) as self.server, EspServer(type(self).usual) as self.elsewhere:
+            self.url = f"anymail+{self.esp}://{KEY}@mg.example.org?api_url="
+            settings.EMAIL_URL = f"{self.url}{self.server.url}"
+            self.settings = settings
+            yield
+
+    def session(self) -> Session:
+        session = self.channel.connect(LaneFacts("email", "default"))
+        assert isinstance(session, EspSession)
+        session.seconds = self.seconds
+        return session
+
+    def message(self, *, text: str, delivery_id: int = 1) -> MailMessage:
+        made = self.channel.compose(
+            letter(subject=text, title=text, text=f"{text}\n", html=f"<p>{text}</p>"),
+            recipient(delivery_id=delivery_id),
+        )
+        assert isinstance(made, MailMessage)
+        return made
+
+    def send(self, text: str = "A post", *, key: str = "key-1", begun_at: datetime | None = None) -> Outcome:
+        session = self.session()
+        mail = self.message(text=text, delivery_id=int(key.removeprefix("key-")))
+        try:
+            return session.send(mail, key=key, begun_at=begun_at, now=CONTRACT_NOW)
+        finally:
+            session.close()
+
+    def server_says(self, answer: Answer) -> None:
+        self.seconds = 0.4 if answer is Answer.SILENT else 2.0
+        self.settings.EMAIL_URL = f"{self.url}{self.server.url}"
+        if answer is Answer.UNREACHABLE:
+            self.settings.EMAIL_URL = f"{self.url}http://127.0.0.1:1/"
+        elsewhere = {"Location": f"{self.elsewhere.url}anything"}
+        self.server.says(
+            {
+                Answer.RATE_LIMITED: Reply(429, {}, {"Retry-After": f"{RETRY_AFTER.total_seconds():.0f}"}),
+                Answer.BUSY: Reply(503, "<html>busy</html>", {"Content-Type": "text/html"}),
+                Answer.REFUSED: Reply(422, {"message": "The recipient address is invalid."}),
+                Answer.SILENT: Reply(silent=True),
+                Answer.REDIRECTS: Reply(307, "", elsewhere),
+            }.get(answer)
+        )
+
+    def arrived(self) -> list[Arrival]:
+        taken = [*self.server.taken, *self.elsewhere.taken]
+        return [Arrival(self.identity(request), self.text(request)) for request in taken]
+
+    def acceptable(self, arrival: Arrival) -> bool:
+        return "\r" not in arrival.text and "\nBcc:" not in arrival.text.partition("\n\n")[0]
+
+    def identity(self, request: Request) -> str:
+        """Return the id that we sent along."""
+        raise NotImplementedError
+
+    def text(self, request: Request) -> str:
+        raise NotImplementedError
+
+
+class TestMailgunKeepsTheContract(ThroughAService):
+    esp = "mailgun"
+    usual = staticmethod(services.mailgun)
+
+    def identity(self, request: Request) -> str:
+        return request.form["v:feedletter"]
+
+    def text(self, request: Request) -> str:
+        return f"{request.form['subject']}\n\n{request.form['text']}"
+
+
+class TestPostmarkKeepsTheContract(ThroughAService):
+    esp = "postmark"
+    usual = staticmethod(services.postmark)
+
+    def identity(self, request: Request) -> str:
+        return str(request.json["Metadata"])
+
+    def text(self, request: Request) -> str:
+        return f"{request.json['Subject']}\n\n{request.json['TextBody']}"

@@ -1,22 +1,24 @@
 """A reader changes frequency, pauses, unsubscribes and stays, in a browser without scripts.
 
 A reader gets a newsletter by SMS, in a browser without scripts: number, code, unsubscribing.
+Subscribe, confirm, manage and unsubscribe in twenty seconds, in a browser without scripts.
 """
 
 from typing import Any
 
 import pytest
+from django.core.cache import cache
 from django.test import Client
 
 from subscriptions import links
-from subscriptions.models import FrequencyChange, Subscribable, Subscription, Suppression
+from subscriptions.models import FrequencyChange, Notice, Subscribable, Subscription, Suppression
 from tests.delivery.sms.conftest import newsletter, twilio  # noqa: F401 - fixtures
 from tests.delivery.sms.texting import ACCOUNT, NUMBER, bodies, code_in, go_out, tell
 from tests.e2e.browser.screens import NARROW, WIDE
-from tests.factories import FeedFactory, SubscribableFactory, SubscriptionFactory
+from tests.factories import FeedFactory, SubscribableFactory, SubscriptionFactory, an_issue
 from tests.servers.services.twilio import Twilio
 
-pytestmark = [pytest.mark.slow, pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 
 def text(page: Any) -> str:
@@ -112,3 +114,57 @@ def test_a_number_a_code_a_message_and_stop(
     tell(client, f"/sms/{ACCOUNT}/inbound/", {"From": NUMBER, "Body": "Stop"})
     assert Subscription.objects.get().status == "unsubscribed"
     assert Suppression.objects.get().core == NUMBER
+
+
+@pytest.mark.slow
+def test_a_reader_subscribes_confirms_renames_and_leaves(page: Any, live_server: Any, settings: Any) -> None:
+    settings.SITE_URL = live_server.url
+    cache.clear()
+    letter = SubscribableFactory(name="weekly", title="Example Weekly")
+    an_issue(subscribable=letter, title="The first issue")
+
+    page.goto(live_server.url)
+    page.get_by_role("link", name="Example Weekly").click()
+    assert "The first issue" in text(page)
+    page.get_by_label("Your email address").fill("ada@example.org")
+    page.get_by_label("Your name").fill("Ada")
+    page.get_by_role("button", name="Subscribe to Example Weekly").click()
+    assert "Check your email" in text(page)
+
+    page.goto(Notice.objects.get().context["confirm_url"])
+    assert Subscription.objects.get().status == "unconfirmed"
+    page.get_by_role("button", name="Confirm").click()
+    assert "You’re subscribed" in text(page)
+    assert Subscription.objects.get().status == "confirmed"
+
+    page.get_by_role("link", name="Manage your subscription").click()
+    assert page.get_by_label("Your name").input_value() == "Ada"
+    page.get_by_label("Your name").fill("Ada Lovelace")
+    page.get_by_role("button", name="Save", exact=True).click()
+    assert "Saved." in text(page)
+    assert Subscription.objects.get().display_name == "Ada Lovelace"
+
+    page.get_by_role("link", name="Unsubscribe from Example Weekly").click()
+    assert Subscription.objects.get().status == "confirmed"
+    page.get_by_role("button", name="Unsubscribe from Example Weekly").click()
+    assert "You’re unsubscribed" in text(page)
+    assert Subscription.objects.get().status == "unsubscribed"
+
+    page.get_by_role("button", name="Undo").click()
+    assert "Welcome back" in text(page)
+    assert Subscription.objects.get().status == "confirmed"
+
+
+@pytest.mark.slow
+def test_no_page_of_a_sign_up_is_wider_than_its_screen(page: Any, live_server: Any, settings: Any) -> None:
+    settings.SITE_URL = live_server.url
+    letter = SubscribableFactory(name="weekly", title="W" * 120, description="word" * 60)
+    issue = an_issue(subscribable=letter, title="M" * 150)
+    for path in ("/", "/s/weekly/", "/s/weekly/archive/", f"/s/weekly/archive/{issue.pk}/", "/manage/wrong/"):
+        page.goto(live_server.url + path)
+        for width, height in (WIDE, NARROW):
+            page.set_viewport_size({"width": width, "height": height})
+            box = page.locator("main").bounding_box()
+            assert box["x"] + box["width"] <= width, path
+            for heading in page.locator("h1, h2").all():
+                assert heading.bounding_box()["width"] <= width, path

@@ -1,9 +1,15 @@
-"""The text of a letter on Bluesky."""
+"""The text of a letter on Bluesky.
 
+From a command to posts on a Bluesky server: the account's identity, and state between passes.
+"""
+
+import json
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from django.core.management import CommandError, call_command
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,12 +19,31 @@ from channels.bluesky.bridge import record_key, tid
 from channels.bluesky.message import Thread, fits_post, rich_text, shown_link
 from channels.http.links import postable
 from channels.letter import Letter
+from common.secrets import opened
 from common.truncation import FittingPart
+from delivery.engine.send_pass import send_due
+from delivery.issues.publish import publish
+from delivery.models import Delivery, Lane, RemotePost
 from feeds.parsing.entry import Media
+from subscriptions.models import Destination, Subscription
 from tests.channels.bluesky.bluesky_letters import CHANNEL, message, recipient
 from tests.contracts.bridge import LINK, entry, letter
 from tests.contracts.channel import NOW
-from tests.servers.services.bluesky import PASSWORD, TID, check_facets, check_record
+from tests.delivery.ledger import Clock
+from tests.factories import NOW as FACTORY_NOW
+from tests.factories import BridgeFactory, an_issue
+from tests.servers.api_server import Reply
+from tests.servers.services.bluesky import (
+    DID,
+    HANDLE,
+    PASSWORD,
+    REFRESH,
+    SIGN_IN,
+    TID,
+    BlueskyServer,
+    check_facets,
+    check_record,
+)
 
 ARCHIVE = "https://l.example/7/"
 
@@ -268,3 +293,65 @@ def test_later_posts_have_later_keys() -> None:
 @given(st.datetimes(timezones=st.just(UTC)), st.text(max_size=50).filter(str.isprintable))
 def test_any_time_has_a_key(at: datetime, key: str) -> None:
     assert TID.fullmatch(record_key(at, key))
+
+
+@pytest.fixture
+def server() -> Iterator[BlueskyServer]:
+    with BlueskyServer() as made:
+        yield made
+
+
+@pytest.fixture
+def bridge(server: BlueskyServer) -> Any:
+    made = BridgeFactory(channel="bluesky")
+    given = {"handle": HANDLE, "app_password": PASSWORD, "service_url": server.url}
+    call_command("subscribe", made.name, **given)
+    return made
+
+
+def post_one(bridge: Any, minutes: float) -> Any:
+    issue = an_issue(posts=1, subscribable=bridge, published_at=None)
+    publish(issue_id=issue.pk, now=FACTORY_NOW)
+    return send_due(clock=Clock(FACTORY_NOW + timedelta(minutes=minutes)))
+
+
+@pytest.mark.django_db
+@pytest.mark.usefixtures("loopback_allowed")
+def test_a_subscriber_is_known_by_its_did_and_taken_off_by_its_handle(
+    bridge: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    destination = Destination.objects.get()
+    assert (destination.core, destination.label) == (DID, f"@{HANDLE}")
+    call_command("unsubscribe", bridge.name, handle=f"@{HANDLE}", json=True)
+    said = capsys.readouterr().out
+    assert PASSWORD not in said
+    assert json.loads(said[said.index("{") :])["destination"] == f"@{HANDLE}"
+    assert Subscription.objects.get().status != Subscription.Status.CONFIRMED
+    with pytest.raises(CommandError, match="has no subscriber"):
+        call_command("unsubscribe", bridge.name, handle="another.example")
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.usefixtures("loopback_allowed")
+def test_later_passes_go_on_with_the_tokens_of_the_first(bridge: Any, server: BlueskyServer) -> None:
+    asked = len(server.asked(SIGN_IN))
+    assert [post_one(bridge, 0).sent, post_one(bridge, 2).sent] == [1, 1]
+    assert len(server.asked(SIGN_IN)) == asked + 1
+    server.use_up()
+    assert post_one(bridge, 4).sent == 1
+    assert len(server.asked(REFRESH)) == 1
+    assert opened(Lane.objects.get().state)["did"] == DID
+    urls = {f"https://bsky.app/profile/{DID}/post/{rkey}" for rkey in server.records}
+    assert set(RemotePost.objects.values_list("url", flat=True)) == urls
+    assert len(urls) == 3
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.usefixtures("loopback_allowed")
+def test_a_lost_answer_leaves_one_post(bridge: Any, server: BlueskyServer) -> None:
+    server.says = Reply(takes=True, hangs_up=True)
+    assert post_one(bridge, 0).deferred == 1
+    server.says = None
+    assert send_due(clock=Clock(FACTORY_NOW + timedelta(minutes=5))).sent == 1
+    assert len(server.records) == 1
+    assert Delivery.objects.get().remote_id.startswith(f"at://{DID}/")

@@ -1,4 +1,7 @@
-"""Posts that filters hide; a filter that cannot judge a post does not hide it."""
+"""Posts that filters hide; a filter that cannot judge a post does not hide it.
+
+Queries of words, phrases and exclusions.
+"""
 
 import time
 from typing import Any
@@ -18,7 +21,10 @@ from reader.rules.filters import (
     looked_at,
 )
 from reader.rules.jf2 import KINDS
+from reader.rules.search import MOST_TERMS as MOST_SEARCH_TERMS
+from reader.rules.search import Query, Term, parse_query, searched_line, words_of
 
+TEXTS = st.text(max_size=200)
 CHARACTERS = st.characters(categories=["L", "N", "P", "S", "Zs"])
 TERMS = st.text(CHARACTERS, min_size=1, max_size=12).filter(
     lambda text: one_line(text) and not one_line(text).startswith("/")
@@ -129,3 +135,58 @@ def test_a_term_is_looked_for_in_each_field_by_itself() -> None:
     fields = looked_at({"name": "High", "category": ["water", "ads"], "content": {"text": "ad: buy"}})
     for term, field in (("high water", ""), ("/^ad:/", "hide"), ("/^water$/", "hide"), ("/High$/", "hide")):
         assert judged(Filters(hide=(term,)), "note", fields).field == field, term
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted", "unwanted"),
+    [
+        ("Sturm Hafen", [" sturm", " hafen"], []),
+        ('"the Storm"', [" the storm "], []),
+        ("“the Storm” sea", [" the storm ", " sea"], []),
+        ("«été»", [" ete "], []),
+        ('storm -harbour -"low tide"', [" storm"], [" harbour", " low tide "]),
+        ('"not closed', [" not closed "], []),
+        ("e-mail", [" e mail"], []),
+        ("to be", [" to ", " be "], []),
+        ("天気", [" 天 気 "], []),
+        ("- \" “ ' % _", [], []),
+        ("-alone", [], [" alone"]),
+        ("storm storm", [" storm"], []),
+    ],
+)
+def test_words_phrases_and_exclusions_are_told_apart(
+    text: str, wanted: list[str], unwanted: list[str]
+) -> None:
+    query = parse_query(text)
+    assert [term.part for term in query.wanted] == wanted
+    assert [term.part for term in query.unwanted] == unwanted
+
+
+def test_a_phrase_never_crosses_the_border_of_two_fields() -> None:
+    line = searched_line(["Low tide", "Ada Byron"], 1_000)
+    assert parse_query('"low tide"').wanted[0].part in line
+    assert parse_query('"tide ada"').wanted[0].part not in line
+
+
+@given(TEXTS, TEXTS)
+def test_each_word_and_phrase_of_a_text_is_found_in_its_line(before: str, text: str) -> None:
+    line = searched_line([before, text], 10_000)
+    for word in words_of(text):
+        assert Term((word,)).part in line
+    phrase = tuple(words_of(text))[:20]
+    assert not phrase or Term(phrase).part in line
+
+
+@given(st.lists(TEXTS, max_size=5), st.integers(min_value=2, max_value=300))
+def test_a_line_is_bounded_and_ends_with_a_whole_word(fields: list[str], most: int) -> None:
+    line = searched_line(fields, most)
+    assert len(line) <= most + 1
+    assert line.startswith(" ")
+    assert line.endswith(" ")
+
+
+@given(st.text())
+def test_any_query_is_read_and_bounded(text: str) -> None:
+    query = parse_query(text)
+    assert len(query.wanted) + len(query.unwanted) <= MOST_SEARCH_TERMS
+    assert query == Query(query.wanted, query.unwanted)
