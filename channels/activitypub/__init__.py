@@ -1,0 +1,1 @@
+CHANNELS = {"activitypub": "channel.ActivityPubChannel"}
