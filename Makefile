@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 PY := $(VENV)/bin/python
-PACKAGES := common migrate_from feeds subscriptions channels delivery reader chat feedletter_site demo
+PACKAGES := common migrate_from feeds subscriptions channels delivery reader fediverse chat feedletter_site demo
 BASE := $(VENV)/.base-installed
 DEV := $(VENV)/.dev-installed
 DOCS := $(VENV)/.docs-installed

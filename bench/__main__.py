@@ -22,6 +22,7 @@ BY_NAME = (
     "large",
     "distance",
     "bridges",
+    "fediverse",
     "newsletters",
     "reader",
     "search",

@@ -21,6 +21,7 @@ APPS = (
     "channels",
     "delivery",
     "reader",
+    "fediverse",
     "chat",
     "feedletter_site",
     "migrate_from",

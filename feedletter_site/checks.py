@@ -21,7 +21,7 @@ from django.db.migrations.recorder import MigrationRecorder
 from common.checks import OWN_CHECKS
 from common.net.addresses import NEAR, is_within
 
-OUR_APPS = ("common", "feeds", "subscriptions", "delivery", "reader", "chat", "feedletter_site")
+OUR_APPS = ("common", "feeds", "subscriptions", "delivery", "reader", "fediverse", "chat", "feedletter_site")
 WAY_OUT = (
     "It cannot be upgraded. With the program that made it, export the feeds (export_opml) and the "
     "subscribers (export_subscribers), then begin with an empty database: docs/operating/upgrade.md."

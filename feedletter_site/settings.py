@@ -319,6 +319,7 @@ INSTALLED_APPS = [
     "feeds",
     "subscriptions",
     "delivery",
+    "fediverse",
     "chat",
     "reader",
     "feedletter_site",
@@ -540,7 +541,7 @@ CELERY_TASK_ROUTES = {
         "send": "delivery.send",
         "reap": "delivery.reap delivery.alert delivery.prune feedletter_site.figures feedletter_site.backup",
         "bounces": "delivery.bounces",
-        "webhooks": "delivery.webhooks",
+        "webhooks": "delivery.webhooks fediverse.exchange fediverse.tidy",
         # So that letters never wait for placing posts in channels.
         "reader": "reader.place reader.lists reader.filters reader.mentions reader.compose reader.prune",
         "chat": "chat.answer chat.notify chat.tidy",

@@ -38,6 +38,8 @@ for app in apps.get_app_configs():
 panels.install()
 
 urlpatterns = [
+    # First, as strangers' servers may call its inbox very often.
+    path("", include("fediverse.urls")),
     path("favicon.ico", RedirectView.as_view(url=static("feedletter/favicon.svg")), name="favicon"),
     path(
         "robots.txt",

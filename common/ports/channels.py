@@ -160,7 +160,7 @@ def newsletter_kinds() -> list[ChannelSpec]:
 
 
 def bridge_kinds() -> list[ChannelSpec]:
-    return [kind for kind in all_kinds() if not kind.public_sign_up]
+    return [kind for kind in all_kinds() if not (kind.public_sign_up or kind.is_companion)]
 
 
 def bridge_fields() -> list[Field]:

@@ -19,13 +19,14 @@ from django.db.models import QuerySet
 
 from channels import channel
 from channels.letter import Letter, Recipient
-from channels.rules.meaning import DELETE_WITHDRAWN, EDIT_CORRECTED, WINDOW, change_key, changed_post, wishes
+from channels.rules.meaning import DELETE_WITHDRAWN, EDIT_CORRECTED, WINDOW, change_key, changed_post
 from common.db.outage import DB_ERRORS
 from common.db.prepared import AnyRows
 from common.refused import Refused
 from delivery.bridges.messages import letter_without_posts
+from delivery.issues.audience import kinds_that
 from delivery.issues.contents import arranged
-from delivery.letters.build import newsletter_letter
+from delivery.letters.build import issue_letter, newsletter_letter
 from delivery.links import issue_url
 from delivery.models import Correction, Delivery, Issue, IssueItem, RemotePost
 from delivery.models.delivery import NOT_FINISHED, WAITING
@@ -109,9 +110,19 @@ def _take(item_id: int, now: datetime) -> None:
     sent = IssueItem.objects.filter(item=item_id, issue__published_at__gte=news.at - WINDOW)
     rows = sent.select_related("issue__subscribable").defer("entry", "issue__html", "issue__text")
     for row in rows.order_by("issue_id"):
-        bridge = row.issue.subscribable
-        if _wish(is_withdrawal=news.entry is None) in wishes(bridge.options, bridge.arrangement):
+        if kinds_that(_wish(is_withdrawal=news.entry is None), row.issue.subscribable):
             _note(row, news, now)
+
+
+def letter_now(issue: Issue) -> Letter | None:
+    """Return a sent issue's letter with its last correction; None if its post was withdrawn."""
+    last = Correction.objects.filter(issue=issue).order_by("-number").first()
+    if last is not None and last.is_withdrawal:
+        return None
+    try:
+        return _letter_of(issue, last) if last else issue_letter(issue)
+    except NotNeeded:
+        return None
 
 
 def _wish(*, is_withdrawal: bool) -> str:
@@ -146,9 +157,10 @@ def _queue(correction_id: int, now: datetime) -> int:
         return 0
     issue, bridge = correction.issue, correction.issue.subscribable
     queued, waits = 0, False
-    if _wish(is_withdrawal=correction.is_withdrawal) in wishes(bridge.options, bridge.arrangement):
+    if kinds := kinds_that(_wish(is_withdrawal=correction.is_withdrawal), bridge):
         waits = issue.paused_at is not None or bridge.sending_paused_at is not None
-        posts = Delivery.objects.filter(issue=issue).order_by("pk").select_for_update(no_key=True)
+        posts = Delivery.objects.filter(issue=issue, destination__kind__in=kinds).order_by("pk")
+        posts = posts.select_for_update(no_key=True, of=("self",))
         for post in () if waits else posts:
             if post.state == Delivery.State.SENT:
                 queued += _queue_change(post, correction, now)
@@ -223,7 +235,7 @@ def change_of(delivery_id: int) -> PostChange:
     """Return a claimed change. Raises NotNeeded, and LetterError if own code fails."""
     row = Delivery.objects.only("kind", "key").get(pk=delivery_id)
     post_id, number = changed_post(row.key)
-    related = Delivery.objects.select_related("issue__subscribable")
+    related = Delivery.objects.select_related("issue__subscribable", "destination")
     post = related.filter(pk=post_id, state=Delivery.State.SENT).exclude(remote_id="").first()
     if post is None or post.issue is None:
         raise NotNeeded(NO_SENT_POST)
@@ -236,7 +248,7 @@ def change_of(delivery_id: int) -> PostChange:
     wanted = next((one for one in every if one.number == number), None)
     if wanted is None or _is_superseded(post, number, len(every)):
         raise NotNeeded(SUPERSEDED)
-    if EDIT_CORRECTED not in wishes(bridge.options, bridge.arrangement):
+    if post.destination.kind not in kinds_that(EDIT_CORRECTED, bridge):
         raise NotNeeded(SWITCHED_OFF)
     before = _standing(post, post.issue, every[: number - 1])
     return PostChange(sent, _letter_of(post.issue, wanted), before)

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
+from channels.rules.meaning import DELETE_WITHDRAWN, EDIT_CORRECTED, wishes
 from common.ports.panels import CannotAct
 from delivery.models import Broadcast, Delivery, Issue
 from delivery.rules.audience import Audience, UnknownAudience, audience_sentence, is_for_some, listed_names
@@ -168,3 +169,16 @@ def _tags(names: tuple[str, ...], part: str) -> dict[int, str]:
         said = listed_names(missing, "or")
         raise CannotAct(f"No subscriber has ever had the tag {said}. Tags are made by tagging people.", part)
     return {tag.pk: tag.name for tag in found.values()}
+
+
+def kinds_that(wish: str, newsletter: Subscribable) -> list[str]:
+    """Return the channels of a newsletter that change what they sent. Companions always do."""
+    if newsletter.arrangement != Subscribable.Arrangement.EACH:
+        return []
+    own = [newsletter.channel] if wish in wishes(newsletter.options, newsletter.arrangement) else []
+    return own + newsletter.companions.split()
+
+
+def is_tracked(newsletter: Subscribable) -> bool:
+    """Return whether it changes posts that were corrected or withdrawn."""
+    return any(kinds_that(wish, newsletter) for wish in (EDIT_CORRECTED, DELETE_WITHDRAWN))

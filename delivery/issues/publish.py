@@ -16,7 +16,7 @@ from datetime import datetime, timedelta
 from django.db import connection, transaction
 from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Value
 
-from channels.rules.meaning import WINDOW, wishes
+from channels.rules.meaning import WINDOW
 from common.clock import utcnow
 from common.counters import count
 from common.db.bulk import vacuum_analyze
@@ -24,7 +24,7 @@ from common.passes import TimeBudget
 from common.ports import channels
 from common.ports.events import Event, EventKind, emit
 from common.ports.panels import CannotAct
-from delivery.issues.audience import WaitsForPerson, each_once, readers_of, subscribers_of
+from delivery.issues.audience import WaitsForPerson, each_once, is_tracked, readers_of, subscribers_of
 from delivery.issues.frequency_switches import cuts, not_switching
 from delivery.issues.pause import locked_issue, refuse_old
 from delivery.lanes.lanes import domain_expression, lane_expression
@@ -67,11 +67,7 @@ def queue_for_all(issues: Sequence[Issue], *, now: datetime) -> int:
     queued = Counter(dict(letters.annotate(Count("pk"))) if alike else {})
     for issue in apart:
         queued[issue.pk] = queue(issue=issue, recipients=_recipients(issue, lock=True), now=now)
-    tracked = [
-        issue.pk
-        for issue in issues
-        if queued[issue.pk] and wishes(issue.subscribable.options, issue.subscribable.arrangement)
-    ]
+    tracked = [issue.pk for issue in issues if queued[issue.pk] and is_tracked(issue.subscribable)]
     if tracked:
         texts = IssueItem.objects.filter(issue__in=tracked, item__isnull=False).order_by()
         track(dict(texts.values_list("item_id", "content_hash")), until=now + WINDOW)
@@ -156,7 +152,8 @@ def queue(*, issue: Issue, recipients: "QuerySet[Subscription]", now: datetime, 
 
 
 def _kinds(newsletter: Subscribable) -> tuple[str, ...]:
-    return (newsletter.channel, WEBPUSH) if newsletter.offers_devices else (newsletter.channel,)
+    devices = (WEBPUSH,) if newsletter.offers_devices else ()
+    return (newsletter.channel, *devices, *newsletter.companions.split())
 
 
 def _queue_by(

@@ -20,6 +20,7 @@ _CARRIED: Mapping[str, str] = {
     "delivery": "Account DkimKey Lane LaneDomain LaneUse LetterTemplate Theme Webhook Webhook_newsletters"
     " IssueImport IssueImportLine IssueImportPicture Issue IssueItem IssueVersion SetAside IssueCard"
     " Broadcast Correction Restore Delivery Attempt Receipt RemotePost MailboxMessage Bounce",
+    "fediverse": "Actor RemoteActor Follower Reaction",
     "chat": "BotSettings Guild BotFeed GuildFeed ServerAlert",
     "reader": "Reader Token AppPassword Invitation Channel Follow Mute Entry TimelineEntry Unread Star"
     " Mention Composition Photo",
@@ -79,13 +80,15 @@ LEFT_OUT: Mapping[str, str] = {
     " delivery.ServiceBreaker delivery.LaneShare reader.FeedIcon",
     "the old site's log": "admin.LogEntry feeds.Poll",
     "valid for minutes or hours": "sessions.Session usersessions.UserSession subscriptions.SignInRequest"
-    " subscriptions.SignIn subscriptions.SignUpCode chat.Interaction reader.Code reader.Marking",
+    " subscriptions.SignIn subscriptions.SignUpCode fediverse.Activity chat.Interaction reader.Code"
+    " reader.Marking",
     "people set it up anew, as passkeys are made for one address": "mfa.Authenticator",
     "not used here": "account.EmailAddress account.EmailConfirmation socialaccount.SocialApp"
     " socialaccount.SocialToken",
     "made at the next sign-in, or connected by the reader": "socialaccount.SocialAccount",
     "hubs call the old address; the new site subscribes anew": "feeds.HubSubscription feeds.Push",
-    "emails and calls that the old site still makes": "subscriptions.Notice delivery.WebhookCall",
+    "emails and calls that the old site still makes": "subscriptions.Notice delivery.WebhookCall"
+    " fediverse.Outgoing",
     "uploads, which are finished there": "subscriptions.ListImport subscriptions.ListPart"
     " subscriptions.ListChange subscriptions.RefusedLine reader.FollowList reader.FollowLine"
     " feedletter_site.Arrival feedletter_site.ArrivalPiece feedletter_site.ArrivalLine"

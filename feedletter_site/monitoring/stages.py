@@ -24,6 +24,7 @@ from common.optional_apps import switched_on
 from common.program import MANAGE
 from delivery.models import Delivery, WebhookCall
 from delivery.work import collections_over, to_call, to_complete, to_import, to_send
+from fediverse.work import to_exchange
 from feedletter_site.checks import unfit
 from feedletter_site.migrate_from.take_over import to_take_in
 from feedletter_site.models import Stage
@@ -55,6 +56,7 @@ EVERY_QUESTION: Mapping[str, Callable[[datetime], Sequence[QuerySet[Any]]]] = {
     "delivery.send": to_send,
     "delivery.webhooks": to_call,
     "delivery.old_issues": to_import,
+    "fediverse.exchange": to_exchange,
     "chat.answer": to_answer,
     "feedletter_site.migrate_from": to_take_in,
     "reader.place": to_place,

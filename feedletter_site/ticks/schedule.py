@@ -31,6 +31,12 @@ EVERY_STAGE = {
     "delivery.webhooks": (1, 2, "Call webhooks that have events waiting."),
     "delivery.old_issues": (1, 2, "Import old issues from files of other programs."),
     "delivery.prune": (86400, 86400, "Delete texts and attempts older than KEEP_DAYS."),
+    "fediverse.exchange": (1, 2, "Answer follows from the Fediverse."),
+    "fediverse.tidy": (
+        3600,
+        3600,
+        "Drop servers of the Fediverse that are gone, and old records of activities.",
+    ),
     "chat.answer": (1, 1, "Answer commands from Discord servers."),
     "chat.notify": (10, 10, "Notify Discord servers of feeds in trouble."),
     "chat.tidy": (3600, 3600, "Delete data of Discord servers that the bot left."),

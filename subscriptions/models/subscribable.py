@@ -233,6 +233,8 @@ class Subscribable(models.Model):
         db_default=False,
         help_text="Its page offers a notification of each issue on a phone or computer.",
     )
+    # Keys of channels that other apps switch on, separated by spaces.
+    companions = models.CharField(max_length=100, blank=True, default="", db_default="", editable=False)
     language = models.CharField(
         max_length=35, blank=True, default="en", help_text="Language of its emails, such as en."
     )

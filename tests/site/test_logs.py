@@ -44,7 +44,7 @@ PUBLIC = {
     "kind",
     "name",
 }
-PUBLIC |= {"newsletter", "object_id", "path", "pk", "slug", "template", "uid", "url"}
+PUBLIC |= {"newsletter", "object_id", "path", "pk", "slug", "template", "uid", "url", "version"}
 PREFIXES = ("confirm", "unsubscribe", "manage", "sign-in", "setup", "websub", "reader/invitation")
 
 

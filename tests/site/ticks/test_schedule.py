@@ -20,6 +20,8 @@ BESIDE = {
     "reader.lists": "reader",
     "reader.filters": "reader",
     "feeds.pushes": "poll",
+    "fediverse.exchange": "webhooks",
+    "fediverse.tidy": "webhooks",
     "feeds.audience": "poll",
     "reader.mentions": "reader",
     "reader.compose": "reader",
