@@ -3,7 +3,7 @@ from celery import shared_task
 from common.clock import utcnow
 from common.passes import PASS_BUDGET, skip_if_running
 from feeds.hubs.subscriptions import keep_hubs, read_pushes
-from feeds.items.history import prune_polls
+from feeds.items.history import prune_polls, prune_versions
 from feeds.polling.audience import repair_audience
 from feeds.polling.poll import poll_due
 
@@ -36,3 +36,4 @@ def audience() -> None:
 @skip_if_running
 def prune() -> None:
     prune_polls(now=utcnow(), budget=PASS_BUDGET)
+    prune_versions(now=utcnow(), budget=PASS_BUDGET)

@@ -150,6 +150,11 @@ def plain(text: str) -> str:
     return one_line(entities.unescape(text) if "&" in text else text)
 
 
+def lines(html: str) -> list[str]:
+    """Return the text, with a line for each block."""
+    return [line for block in _BREAK.split(html) if (line := plain(block))]
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class _Kept:
     tags: frozenset[str] = ALLOWED_TAGS

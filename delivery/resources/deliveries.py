@@ -14,8 +14,11 @@ from delivery.issues import progress
 from delivery.issues.item_fate import SentChanges, changed_delivery, changes_of, fate_of, places_of
 from delivery.issues.pause import RETRYABLE, cancel_delivery, retry_delivery
 from delivery.models import Bounce, Delivery
+from feeds.items.history import rewordings
 from feeds.models import Item
+from feeds.polling.versions import MOST_VERSIONS
 from feeds.resources import Items
+from feeds.rules.changes import written
 
 MOST_ATTEMPTS = 50
 
@@ -137,10 +140,14 @@ class SentPosts(Items):
 
     @verb("Show", command="show_item", on=(COMMAND,))
     def show(self, item: Item, *, now: datetime) -> Done:
-        """Show a post: in which newsletters it was sent, where it waits, or why it was not sent."""
+        """Show a post: in which newsletters it was sent, where it waits, or why not, and what changed."""
         facts = {**self.shown(item), "reason": item.reason, "fate": fate_of(item, now)}
         places = [shown_fields(place, "newsletter state issue until words") for place in places_of(item, now)]
-        return Done([facts["fate"], "", facts], {**facts, "newsletters": places})
+        changed = rewordings(item.pk, limit=MOST_VERSIONS)
+        lines = [f"Changed {each.at:%Y-%m-%d %H:%M}:\n{written(each.parts)}" for each in changed]
+        changes = [{"at": each.at, "parts": each.parts} for each in changed]
+        page = [facts["fate"], "", facts, *lines]
+        return Done(page, {**facts, "newsletters": places, "changes": changes})
 
 
 bounces, sent_posts = Bounces(), SentPosts()

@@ -19,7 +19,11 @@ EVERY_STAGE = {
         60,
         "Send new posts to the channels of people who read here, if that failed at first.",
     ),
-    "feeds.prune": (3600, 3600, "Delete records of polls after a month."),
+    "feeds.prune": (
+        3600,
+        3600,
+        "Delete records of polls after a month, and versions of posts after 90 days.",
+    ),
     "subscriptions.assign": (1, 2, "Put settled posts into collections."),
     "subscriptions.forget": (3600, 3600, "Delete old sign-in links, and late records about erased people."),
     "subscriptions.expire": (3600, 3600, "Delete sign-ups that nobody confirmed."),

@@ -10,11 +10,13 @@ from unfold.decorators import display
 from common.admin.html import EmptyList, column, list_link, moment_of, web_link, when
 from common.admin.lists import FewChoices, LargeList, asks, newest
 from common.clock import utcnow
-from common.parts import Facts, Link, Part, Strong, Table, Text
+from common.parts import Facts, Fold, Link, Part, Strong, Table, Template, Text
 from common.ports.panels import Action, Panel
 from common.text import pluralize
 from feeds.items.held import exclude_held, release
+from feeds.items.history import rewordings
 from feeds.models import Feed, Item
+from feeds.polling.versions import MOST_VERSIONS
 from feeds.rules.finality import MORE_THAN, RESTORED, SENT_ELSEWHERE
 
 HELD_SHOWN = 10
@@ -165,6 +167,16 @@ def about(item: Item) -> Part:
     )
 
 
+def what_changed(item: Item) -> Part:
+    found = rewordings(item.pk, limit=MOST_VERSIONS)
+    shown = [
+        (Text(when(each.at), "note"), Template("pages/_changes.html", {"parts": each.parts}))
+        for each in found
+    ]
+    earlier = tuple(shown[1:])
+    return (*shown[:1], Fold(f"Earlier changes: {len(earlier)}", earlier) if earlier else "")
+
+
 def is_held(item: Item) -> bool:
     return item.state == Item.State.UNASSIGNED and item.vanished_at is None and item.held_at is not None
 
@@ -195,7 +207,7 @@ class ItemAdmin(LargeList):
         "admin:feeds_feed_add",
     )
     # The app that sends adds a panel.
-    own_panels = (Panel("About it", about),)
+    own_panels = (Panel("What changed", what_changed, order=20), Panel("About it", about))
     own_actions = (
         Action("release", "Send held posts", send_held, fits=is_held),
         # A post's page has “Do not send”.

@@ -1,7 +1,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
-from itertools import groupby
+from itertools import groupby, pairwise
 
 from django.db import transaction
 from django.db.models import Count
@@ -9,7 +9,11 @@ from django.db.models.functions import Coalesce, TruncWeek
 from django.utils import timezone
 
 from common.passes import TimeBudget
-from feeds.models import Feed, Item, Poll
+from feeds.models import Feed, Item, ItemVersion, Poll
+from feeds.parsing.entry import Entry
+from feeds.polling.known_items import DIGEST_BYTES, shorts
+from feeds.rules.changes import Change, changes, excerpt, text_of
+from feeds.rules.corrections import LEAST_OLDER
 from feeds.rules.item_status import ItemStatus, explain
 
 WEEKS = 26
@@ -17,6 +21,8 @@ POLLS_PLOTTED = 100
 KEPT_PER_FEED = 500
 POLLS_KEPT_FOR = timedelta(days=30)
 POLLS_DELETED_TOGETHER = 1_000
+VERSIONS_KEPT_FOR = timedelta(days=90)
+OLDER_LOOKED_AT = 500
 
 
 def status_of(item: Item) -> ItemStatus:
@@ -115,6 +121,17 @@ def prune_polls(
     return total
 
 
+def prune_versions(
+    *, now: datetime, batch: int = POLLS_DELETED_TOGETHER, budget: timedelta | None = None
+) -> int:
+    """Delete versions of posts that are 90 days old. Returns how many."""
+    left, total = TimeBudget(budget), 0
+    old = ItemVersion.objects.filter(seen_at__lt=now - VERSIONS_KEPT_FOR).order_by("seen_at")
+    while not left.is_spent and (keys := list(old.values_list("pk", flat=True)[:batch])):
+        total += ItemVersion.objects.filter(pk__in=keys).delete()[0]
+    return total
+
+
 def _prunable(now: datetime, batch: int) -> Iterator[list[int]]:
     old = Poll.objects.filter(at__lt=now - POLLS_KEPT_FOR).order_by("at").values_list("pk", flat=True)
     while keys := list(old[:batch]):
@@ -130,3 +147,30 @@ def _prunable(now: datetime, batch: int) -> Iterator[list[int]]:
             keys = keys[batch:]
     if keys:
         yield keys
+
+
+@dataclass(frozen=True, slots=True)
+class Rewording:
+    """Change of a post's words, first seen `at`."""
+
+    at: datetime
+    parts: list[Change]
+
+
+def rewordings(item_id: int, *, limit: int) -> list[Rewording]:
+    """Return what changed in a post, newest first."""
+    rows = ItemVersion.objects.filter(item=item_id).order_by("-pk")[: limit + 1]
+    texts = [(row.seen_at, text_of(Entry.from_json(row.entry))) for row in rows]
+    return [Rewording(at, excerpt(changes(old, new))) for (at, new), (_, old) in pairwise(texts)]
+
+
+def is_gone(item: Item) -> bool:
+    """Return whether the feed lacks a post, though it still has older ones."""
+    order = set(shorts(item.feed)[0])
+    if item.vanished_at or item.set_aside_at or item.published_at is None:
+        return bool(item.vanished_at or item.set_aside_at)
+    if item.guid_hash[: DIGEST_BYTES * 2] in order:
+        return False
+    older = Item.objects.filter(feed=item.feed_id, published_at__lte=item.published_at).exclude(pk=item.pk)
+    ids = older.order_by("-published_at").values_list("guid_hash", flat=True)[:OLDER_LOOKED_AT]
+    return sum(id_[: DIGEST_BYTES * 2] in order for id_ in ids) >= LEAST_OLDER

@@ -1,5 +1,16 @@
 from feeds.models.feed import Feed, Host, HubSubscription, Tag
-from feeds.models.item import Item, TrackedItem
+from feeds.models.item import Item, ItemVersion, TrackedItem
 from feeds.models.poll import FeedDocument, Poll, Push
 
-__all__ = ["Feed", "FeedDocument", "Host", "HubSubscription", "Item", "Poll", "Push", "Tag", "TrackedItem"]
+__all__ = [
+    "Feed",
+    "FeedDocument",
+    "Host",
+    "HubSubscription",
+    "Item",
+    "ItemVersion",
+    "Poll",
+    "Push",
+    "Tag",
+    "TrackedItem",
+]

@@ -161,3 +161,18 @@ class TrackedItem(models.Model):
 
     def __str__(self) -> str:
         return f"{self.item}: {self.get_news_display()}"
+
+
+class ItemVersion(models.Model):
+    """Text of a post that changed once it was final, or is read here. The newest is the present one."""
+
+    item = models.ForeignKey(Item, on_delete=models.CASCADE, related_name="versions")
+    seen_at = models.DateTimeField()
+    entry = models.JSONField()
+
+    class Meta:
+        ordering = ("item", "pk")
+        indexes = (models.Index(name="item_version_seen", fields=["seen_at"]),)
+
+    def __str__(self) -> str:
+        return f"{self.item} at {self.seen_at:%Y-%m-%d %H:%M}"

@@ -23,7 +23,7 @@ class Push(models.Model):
 class FeedDocument(models.Model):
     """For previews and the next plan.
 
-    `body` is zlib-compressed; `order` has 16 bytes of each guid's digest.
+    `body` is zlib-compressed; `order` has 16 bytes of each guid's digest, `hashes` also 8 of the content's.
     """
 
     feed = models.OneToOneField(Feed, on_delete=models.CASCADE, primary_key=True, related_name="document")
@@ -33,6 +33,8 @@ class FeedDocument(models.Model):
     channel = models.JSONField(default=dict)
     sha256 = models.CharField(max_length=64)
     order = models.BinaryField()
+    # Null before this release.
+    hashes = models.BinaryField(null=True)
     fetched_at = models.DateTimeField()
     # Last answer other than 304.
     sent_at = models.DateTimeField(null=True, blank=True)

@@ -105,7 +105,10 @@ def release_hosts(*, token: UUID, hosts: Iterable[str], free_at: datetime | None
 def asks(feeds: Sequence[Feed]) -> list[Ask]:
     # The first document after a change of address is read in full.
     read_before = {feed.pk: feed for feed in feeds if feed.first_polled_at is not None}
-    last = {row.pk: row for row in FeedDocument.objects.filter(feed__in=read_before).defer("body", "order")}
+    last = {
+        row.pk: row
+        for row in FeedDocument.objects.filter(feed__in=read_before).defer("body", "order", "hashes")
+    }
     shared: dict[tuple[str, tuple[tuple[str, str], ...], str], dict[int, FeedDocument | None]] = {}
     for feed in feeds:
         credentials: tuple[tuple[str, str], ...] = ()

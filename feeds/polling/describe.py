@@ -3,7 +3,7 @@ from collections.abc import Collection, Iterator
 from common.text import shortened
 from feeds.models import Feed, FeedDocument, Item
 from feeds.parsing.posts import counted_posts
-from feeds.polling.known_items import HOLDERS, packed
+from feeds.polling.known_items import HOLDERS, hashes_of, packed
 from feeds.polling.read import CONDITIONS, Reading
 from feeds.rules.facts import PollPlan, newest_ids
 from feeds.rules.rhythm import RESTLESS, RHYTHM_POSTS, restless_after, rhythm_minutes
@@ -44,6 +44,7 @@ def keep_document(feed: Feed, reading: Reading) -> None:
     }
     if reading.guids:  # without entries nothing is withdrawn: the previous order stays
         document["order"] = packed(reading.document.newest_first())
+    document["hashes"] = hashes_of(reading.document)
     if not FeedDocument.objects.filter(feed=feed).update(**document):
         FeedDocument.objects.create(feed=feed, **{"order": b"", **document})
 

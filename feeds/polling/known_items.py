@@ -15,7 +15,7 @@ from feeds.parsing.identity import link_hash
 from feeds.parsing.likeness import likeness, similarity
 from feeds.parsing.posts import mark, shared, told_apart
 from feeds.polling.read import Reading, digest
-from feeds.rules.facts import Document, Known
+from feeds.rules.facts import Document, Known, Seen
 from feeds.rules.plan import NAMESAKE, OLDER
 from feeds.rules.reposts import REPOST, is_repost, suspects
 
@@ -26,7 +26,7 @@ HOLDERS = "holders"
 T = TypeVar("T")
 # SQLite takes at most 999 parameters for a statement.
 ROWS_A_STATEMENT = 900
-DIGEST_BYTES = 16
+DIGEST_BYTES, HASH_BYTES = 16, 8
 # Missing posts of the last document that are looked up.
 LEFT_AT_MOST = 1_000
 RANGES = 100
@@ -53,9 +53,10 @@ def load(feed: Feed, reading: Reading, known: Known | None = None, *, lock: bool
     Call it again under locks with `known`: only what may have changed is read again, as the lease keeps other
     polls off.
     """
-    order = shorts(feed)
+    order, hashes = shorts(feed)
     if known is None:
         known, pks = _look_up(feed, reading, order)
+        known = replace(known, changed=_changed(reading.document, hashes))
     else:
         pks = {item.pk for item in known.items}
     items = open_items(feed, pks, lock=lock)
@@ -188,10 +189,34 @@ def previous_order(order: Iterable[str], ids: Iterable[str]) -> list[str]:
     return [by_short.get(short, short) for short in order]
 
 
-def shorts(feed: Feed) -> tuple[str, ...]:
-    order = FeedDocument.objects.filter(feed=feed).values_list("order", flat=True).first()
-    digits, width = bytes(order or b"").hex(), DIGEST_BYTES * 2
-    return tuple(digits[at : at + width] for at in range(0, len(digits), width))
+def hashes_of(document: Document) -> bytes:
+    entries = document.entries.items()
+    return b"".join(bytes.fromhex(id_)[:DIGEST_BYTES] + _short_hash(entry) for id_, entry in entries)
+
+
+def _short_hash(entry: Seen) -> bytes:
+    return bytes.fromhex(entry.content_hash[-HASH_BYTES * 2 :])
+
+
+def _changed(document: Document, hashes: bytes) -> tuple[str, ...]:
+    """Return the ids of posts that had another content, newest first."""
+    width = DIGEST_BYTES + HASH_BYTES
+    records = (hashes[at : at + width] for at in range(0, len(hashes), width))
+    before = {record[:DIGEST_BYTES]: record[DIGEST_BYTES:] for record in records}
+    changed = set()
+    for id_, entry in document.entries.items():
+        hash_ = _short_hash(entry)
+        if before.get(bytes.fromhex(id_)[:DIGEST_BYTES], hash_) != hash_:
+            changed.add(id_)
+    return tuple(id_ for id_ in document.newest_first() if id_ in changed) if changed else ()
+
+
+def shorts(feed: Feed) -> tuple[tuple[str, ...], bytes]:
+    """Return the last document's order, and the hashes of its posts."""
+    row = FeedDocument.objects.filter(feed=feed).values_list("order", "hashes").first()
+    order, hashes = row or (b"", b"")
+    digits, width = bytes(order).hex(), DIGEST_BYTES * 2
+    return tuple(digits[at : at + width] for at in range(0, len(digits), width)), bytes(hashes or b"")
 
 
 def chunks(rows: Sequence[T]) -> Iterator[Sequence[T]]:

@@ -133,6 +133,10 @@ class Reading:
     before: Mapping[str, tuple[str, Entry | None]] = field(default_factory=dict)
     # Of this document, or for a push of earlier ones.
     common: tuple[str, str] = ("", "")
+    # Posts with other words than in the last document, and both texts.
+    reworded: dict[str, tuple[Entry, Entry]] = field(default_factory=dict)
+    # Keys of the items that got a new version.
+    corrected: set[int] = field(default_factory=set)
     _cleaned: dict[str, Entry] = field(default_factory=dict, init=False)
 
     @property

@@ -11,6 +11,7 @@ from feeds.parsing.entry import Entry, ParseError
 from feeds.polling.describe import describe, keep_answer, keep_document, keep_order
 from feeds.polling.known_items import chunks, leave_before, load, open_items, previous_order, tell_apart
 from feeds.polling.read import Reading, ReadingFailed
+from feeds.polling.versions import find_rewordings, keep_versions
 from feeds.rules.corrections import TrackedPost, after_document, after_unchanged
 from feeds.rules.facts import Known, PollPlan
 from feeds.rules.finality import LEFT_WHILE_HELD
@@ -65,6 +66,7 @@ def prepare(feed: Feed, reading: Reading) -> Known | None:
                     if post.seen_since == reading.moment:
                         reading.cleaned(post.id)
                         entry.check_allowance()
+            find_rewordings(feed, reading, known)
     except ParseError as error:
         raise ReadingFailed(str(error), fetched=reading.fetched) from error
     if not reading.partial:
@@ -99,6 +101,7 @@ def store(feed: Feed, reading: Reading, known: Known | None = None) -> PollPlan:
     apply(feed, plan, reading)
     if feed.is_tracked(reading.moment):
         keep_news(news_of(feed, reading, plan, known, lock=True), reading)
+    keep_versions(feed, reading)
     leave_before(feed, reading)
     feed.held_since = (feed.held_since or reading.moment) if plan.holds else None
     if reading.partial:

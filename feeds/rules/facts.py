@@ -102,7 +102,7 @@ class Known:
 
     `reposts` and `older`: ids in `done` excluded for these reasons. `formers`: items that may have come back
     under a new id, also by `similarities` of their texts: (new id, former's id) → 0 to 1. `order`: of the
-    last document, newest first.
+    last document, newest first. `changed`: ids that had another content there.
     """
 
     items: Sequence[ItemRow] = ()
@@ -112,6 +112,7 @@ class Known:
     formers: Sequence[ItemRow] = ()
     similarities: Mapping[tuple[str, str], float] = field(default_factory=dict)
     order: Sequence[str] = ()
+    changed: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
