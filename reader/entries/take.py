@@ -15,7 +15,8 @@ from feeds.polling.audience import Told
 from feeds.polling.known_items import chunks
 from feeds.polling.read import Reading
 from feeds.rules.reposts import REPOST
-from reader.models import Entry
+from reader.entries.visibility import insert_unread
+from reader.models import Entry, TimelineEntry
 from reader.rules.jf2 import author_key, kind_of, post_jf2, searched_text
 from reader.rules.retention import BACKFILLED, starting_unread
 
@@ -27,6 +28,11 @@ def copy_posts(feed: Feed, told: Told) -> None:
         rows = Entry.objects.filter(item__in=chunk, withdrawn_at=None)
         rows.update(withdrawn_at=told.moment, due_at=told.moment)
     _insert(feed, told, known)
+    if told.reading.corrected:
+        seen = TimelineEntry.objects.seen().filter(entry__item__in=told.reading.corrected)
+        locked = seen.filter(reader__corrected_unread=True).order_by("pk").select_for_update(of=("self",))
+        for pks in chunks([place.pk for place in locked]):
+            insert_unread(TimelineEntry.objects.filter(pk__in=pks))
 
 
 def newest_of(told: Told) -> list[str]:
@@ -101,7 +107,7 @@ def _read_elsewhere(feed: Feed, told: Told) -> dict[str, tuple[datetime, bool]]:
 
 
 def _change(feed: Feed, told: Told, known: Mapping[str, "_KnownEntry"]) -> None:
-    """Update entries, found by link if posts got other ids. None becomes unread again."""
+    """Update entries, found by link if posts got other ids."""
     for id_, entry in known.items():
         changes: dict[str, Any] = {}
         if entry.is_whole and entry.hash != _hash(told.reading, id_):

@@ -35,6 +35,8 @@ class Reader(models.Model):
     # Defaults of pages.
     unread_only = models.BooleanField(default=False, db_default=False)
     oldest_first = models.BooleanField(default=False, db_default=False)
+    # Corrected posts become unread.
+    corrected_unread = models.BooleanField(default=False, db_default=False)
     # The address has {url} and {title}.
     save_name = models.CharField(max_length=40, blank=True, default="", db_default="")
     save_template = models.CharField(max_length=500, blank=True, default="", db_default="")

@@ -81,10 +81,11 @@ class FollowForm(forms.Form):
 class ReadingForm(forms.ModelForm):  # type: ignore[type-arg]
     class Meta:
         model = Reader
-        fields = ("unread_only", "oldest_first", "save_name", "save_template")
+        fields = ("unread_only", "oldest_first", "corrected_unread", "save_name", "save_template")
         labels = {  # noqa: RUF012 - Django's name and type
             "unread_only": gettext_lazy("Show unread posts only"),
             "oldest_first": gettext_lazy("Show the oldest posts first"),
+            "corrected_unread": gettext_lazy("Mark corrected posts as unread"),
             "save_name": gettext_lazy("Save posts to"),
             "save_template": gettext_lazy("Its address for a post"),
         }

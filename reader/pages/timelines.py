@@ -14,6 +14,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from common.clock import utcnow
 from common.refused import Refused
 from common.text import one_line
+from feeds.items.history import rewordings
 from reader.channels.channels import channel_of, choose_columns
 from reader.channels.find import LONGEST_QUERY, search_posts
 from reader.micropub.compositions import reactions_to
@@ -40,6 +41,7 @@ FOUND = 50
 OLDEST = 3_650
 MOST_COLUMNS = 12
 POSTS_IN_A_COLUMN = 20
+CHANGES_SHOWN = 3
 
 
 @for_readers
@@ -99,7 +101,8 @@ def post(request: HttpRequest, reader: Reader, pk: int) -> HttpResponse:
         is_unread = Unread.objects.filter(reader=reader, place__entry=entry).exists()
         (shown,) = shown_places(reader, [place], [place.pk] if is_unread else [], heading=2)
     around = surroundings(reader, place.channel if place else None)
-    context = {**around, "post": shown, "newer": newer, "older": older}
+    changed = rewordings(entry.item_id, limit=CHANGES_SHOWN) if entry.item_id else []
+    context = {**around, "post": shown, "newer": newer, "older": older, "rewordings": changed}
     response = render(request, "reader/post.html", context)
     if shown.audio:
         # Any server, since audio files redirect. None load before somebody presses play.

@@ -14,7 +14,7 @@ from reader.channels.follows import follow_feed
 from reader.entries.place import place_due
 from reader.entries.prune import drop_unwanted_feeds, prune_entries
 from reader.entries.take import copy_posts
-from reader.models import Channel, Entry, TimelineEntry, Unread
+from reader.models import Channel, Entry, Reader, TimelineEntry, Unread
 from reader.rules.placement import Hidden, placement
 from tests.factories import FeedFactory
 from tests.feeds.watched import Blog, at, post
@@ -301,3 +301,17 @@ def test_a_post_that_is_withdrawn_beside_its_placing_is_not_shown(
     place_due(clock=lambda: at(3))
     assert names(home) == []
     assert Entry.objects.get().due_at is None
+
+
+@pytest.mark.parametrize("wanted", [True, False])
+def test_a_corrected_post_becomes_unread_for_who_asks_for_it(blog: Blog, home: Channel, wanted: bool) -> None:
+    Reader.objects.update(corrected_unread=wanted)
+    blog.show(post("a"), post("b"))
+    poll(followed(blog, home), 0)
+    Unread.objects.all().delete()
+    blog.show(post("a", content="<p>another text</p>"), post("b", content="<p><b>b</b></p>"))
+    poll(blog, 10)
+    assert unread(home) == (["Post a"] if wanted else [])
+    Unread.objects.all().delete()
+    poll(blog, 20)
+    assert unread(home) == []

@@ -5,16 +5,20 @@ The response to a page's script that asks for new posts.
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.test import Client
+from django.utils.html import escape
 from django.utils.timezone import localtime
 
 from common.clock import utcnow
 from common.formats.dates import full_time
 from reader.models import Channel, Marking, Reader, Star, Unread
+from tests.factories import ItemFactory
+from tests.factories import an_entry as a_feeds_entry
 from tests.reader.posts import an_entry, minutes, put
 
 pytestmark = pytest.mark.django_db
@@ -403,3 +407,14 @@ def test_it_is_said_in_the_readers_language(browser: Client, home: Channel) -> N
 @pytest.mark.parametrize("given", [{"since": "nonsense"}, {"channel": "nonsense"}])
 def test_what_is_not_there_is_not_found(browser: Client, given: dict[str, str]) -> None:
     assert browser.get("/reader/news/", given).status_code == 404
+def test_a_post_shows_what_changed(browser: Client, home: Channel) -> None:
+    item = ItemFactory()
+    place = put(home, an_entry(item=item))
+    assert "What changed" not in text(browser, f"/reader/post/{place.entry_id}/")
+    for words in ("The bee sleeps.", "The bee <i>works</i> & rests."):
+        entry = replace(a_feeds_entry(title="Bees"), content=f"<p>{escape(words)}</p>")
+        item.versions.create(seen_at=minutes(0), entry=entry.to_json())
+    page = text(browser, f"/reader/post/{place.entry_id}/")
+    assert "<details><summary>What changed</summary>" in page
+    assert "&lt;i&gt;works&lt;/i&gt;" in page
+    assert "<i>works" not in page
