@@ -28,6 +28,7 @@ from delivery.issues.broadcasts import release_letters, scheduled_letters
 from delivery.issues.contents import (
     Collected,
     LetterSettings,
+    Telling,
     assignments_of,
     card_of,
     collected,
@@ -35,6 +36,7 @@ from delivery.issues.contents import (
     note_dropped,
     rendered_issue,
 )
+from delivery.issues.corrected import record_told, with_corrections
 from delivery.issues.frequency_switches import apply_frequency_changes, switches_to_apply
 from delivery.issues.publish import (
     due_drafts,
@@ -141,11 +143,13 @@ def complete_collections(assignable_ids: Sequence[int], *, now: datetime) -> tup
     sealed = deque(each for part in parts for each in part)
     time_left, room = TimeBudget(RENDERED_FOR), MOST_CHARACTERS
     completed: list[Completed] = []
+    told: set[Telling] = set()
     while sealed and not (completed and (room < 0 or time_left.is_spent)):
         assignable, rows, letter_settings = sealed.popleft()
         token = assignable.seal_token
         try:
-            contents = collected(assignable, rows)
+            contents = with_corrections(collected(assignable, rows), now=now, told=told)
+            told.update(contents.told)
             note_troubles(contents.troubles, title=contents.subscribable.title, now=now)
             rendered = None
             if contents.posts:
@@ -269,7 +273,10 @@ def store_issues(batch: Sequence[Completed], *, now: datetime) -> int:
         issue = _issue_of(each.contents, each.rendered, now)
         issue.published_at, issue.release_at = now if goes_out else None, release_at
         issues.append((issue, each.contents, waits))
-    _insert([(issue, contents) for issue, contents, _ in issues])
+    made = [(issue, contents) for issue, contents, _ in issues]
+    _insert(made)
+    if not record_told(made):
+        raise CollectionChanged("Another issue has told its corrections meanwhile.")
     _end([each.contents for each in batch], newsletters, now)
     queue_for_all([issue for issue, _, _ in issues if issue.published_at is not None], now=now)
     for issue, contents, waits in issues:
@@ -291,6 +298,7 @@ def _issue_of(contents: Collected, rendered: Rendered, now: datetime) -> Issue:
         own_subject=contents.wording.subject,
         note_top=contents.wording.note_top,
         note_foot=contents.wording.note_foot,
+        corrected=contents.corrected,
         created_at=now,
     )
 

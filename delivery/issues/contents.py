@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from itertools import chain
+from typing import NamedTuple
 
 from django.conf import settings
 from django.db.models import Prefetch, Q, Value
@@ -128,6 +129,15 @@ def dropping(found: Arranged, dropped: Sequence[Post], reason: str) -> Arranged:
     return replace(found, left_out=(*found.left_out, *unhinted), reasons={**found.reasons, **reasons})
 
 
+class Telling(NamedTuple):
+    """A correction that an issue tells; `before` is the key of the last one's record, or 0."""
+
+    newsletter: int
+    item: int
+    seen_at: datetime
+    before: int
+
+
 @dataclass(frozen=True, slots=True)
 class Collected:
     """Sealed collection: its newsletter and its posts after rules and own code.
@@ -151,6 +161,9 @@ class Collected:
     # By their feeds.
     withdrawn: tuple[Post, ...] = ()
     assignable_id: int = 0
+    # See delivery.issues.corrected.
+    corrected: str = ""
+    told: tuple[Telling, ...] = ()
 
     @property
     def unsent(self) -> tuple[Post, ...]:
@@ -261,7 +274,7 @@ def issue_facts(
         period_end=contents.period_end,
         subject=subject,
         note_top=note_html(wording.note_top),
-        note_foot=note_html(wording.note_foot),
+        note_foot=note_html(wording.note_foot) + contents.corrected,
     )
 
 

@@ -27,6 +27,7 @@ from delivery.issues.broadcasts import (
 )
 from delivery.issues.complete import complete_collection
 from delivery.issues.contents import Collected, card_of, collected, rendered_issue
+from delivery.issues.corrected import with_corrections
 from delivery.issues.pause import locked_issue, take_newest_version
 from delivery.issues.publish import locked_draft
 from delivery.models import Broadcast, Issue, IssueCard, IssueItem, IssueVersion, SetAside
@@ -202,6 +203,7 @@ def _rendered(issue: Issue, draft: Draft) -> Rendered:
         period_end=issue.period_end,
         posts=tuple(Post(post.item_id or 0, 0, Entry.from_json(dict(post.entry))) for post in draft.posts),
         wording=draft.wording,
+        corrected=issue.corrected,
     )
     rendered = rendered_issue(contents, now=issue.created_at)
     if not rendered.html and not issue.html:
@@ -352,7 +354,7 @@ def as_it_stands(assignable: Assignable, *, now: datetime) -> tuple[Collected, R
     Raises CannotEdit if it was just issued.
     """
     try:
-        contents = collected(assignable)
+        contents = with_corrections(collected(assignable), now=now)
     except LetterError:
         raise
     except ValueError as error:

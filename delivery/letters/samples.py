@@ -10,6 +10,7 @@ from common.ports.hooks import HookError
 from common.refused import Refused
 from delivery.issues.broadcasts import LetterText, make_letter
 from delivery.issues.contents import Collected, arranged, collected, issue_facts
+from delivery.issues.corrected import with_corrections
 from delivery.letters.pages import mail_context, newsletter_mail
 from delivery.models import Issue
 from delivery.rendering import library
@@ -56,7 +57,7 @@ def being_collected(subscribable: Subscribable, *, now: datetime) -> Collected |
     collection = next_collection(subscribable)
     if collection is not None:
         try:
-            contents = collected(collection)
+            contents = with_corrections(collected(collection), now=now)
         except ValueError as error:
             if isinstance(error, LetterError):
                 raise
@@ -120,7 +121,7 @@ def sample_of(subscribable: Subscribable, asked: Mapping[str, Any], *, now: date
     """
     if asked.get("collection"):
         row = Assignable.objects.select_related("subscribable").filter(pk=int(asked["collection"])).first()
-        if row is not None and (contents := collected(row)).posts:
+        if row is not None and (contents := with_corrections(collected(row), now=now)).posts:
             facts = issue_facts(contents, now=now)
             return Sample(render_issue(facts), facts.entries)
     if asked.get("issue"):

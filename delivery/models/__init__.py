@@ -20,6 +20,7 @@ from delivery.models.issue import (
     IssueItem,
     IssueVersion,
     SetAside,
+    ToldCorrection,
 )
 from delivery.models.lane import DkimKey, Lane, LaneDomain, LaneShare, LaneUse, ServiceBreaker
 from delivery.models.template import LetterTemplate, Theme
@@ -54,6 +55,7 @@ __all__ = [
     "ServiceBreaker",
     "SetAside",
     "Theme",
+    "ToldCorrection",
     "Webhook",
     "WebhookCall",
 ]

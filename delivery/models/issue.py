@@ -41,6 +41,8 @@ class Issue(models.Model):
     own_subject = models.TextField(blank=True, default="", db_default="")
     note_top = models.TextField(blank=True, default="", db_default="")
     note_foot = models.TextField(blank=True, default="", db_default="")
+    # Safe html below the note: corrections of earlier posts.
+    corrected = models.TextField(blank=True, default="", db_default="", editable=False)
     # Number of the text. Edits after publication make new ones: see IssueVersion.
     version = models.SmallIntegerField(default=0, db_default=0, editable=False)
     is_hidden = models.BooleanField(default=False, db_default=False, editable=False)
@@ -165,6 +167,25 @@ class SetAside(models.Model):
 
     def __str__(self) -> str:
         return str(self.entry.get("title", ""))
+
+
+class ToldCorrection(models.Model):
+    """Correction that an issue tells; a discarded draft counts. `seen_at` is an ItemVersion's."""
+
+    # No constraints: the previous release deletes issues and items without knowing these.
+    issue = models.ForeignKey(
+        Issue, on_delete=models.CASCADE, related_name="told_corrections", db_index=False, db_constraint=False
+    )
+    item = models.ForeignKey(
+        Item, on_delete=models.CASCADE, related_name="told_corrections", db_constraint=False
+    )
+    seen_at = models.DateTimeField()
+
+    class Meta:
+        constraints = (models.UniqueConstraint(name="told_correction_once", fields=["issue", "item"]),)
+
+    def __str__(self) -> str:
+        return f"{self.item} in {self.issue}"
 
 
 class IssueCard(models.Model):

@@ -65,9 +65,10 @@ def share_of(newsletter: Subscribable, brand: Brand, latest: Latest | None) -> S
 def shown_of(issue: Issue) -> Shown:
     entries = [Entry.from_json(item.entry) for item in issue.issue_items.all()]
     shown = shown_posts(entries, newsletter_language=issue.subscribable.language)
-    if not issue.note_top and not issue.note_foot:
+    if not issue.note_top and not issue.note_foot and not issue.corrected:
         return shown
-    top, foot = (note_on_page(note_html(note)) for note in (issue.note_top, issue.note_foot))
+    notes = note_html(issue.note_top), note_html(issue.note_foot) + issue.corrected
+    top, foot = map(note_on_page, notes)
     return replace(shown, note_top=top, note_foot=foot)
 
 

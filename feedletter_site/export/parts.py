@@ -19,7 +19,7 @@ _CARRIED: Mapping[str, str] = {
     " Tagging AddressChange Subscription OldNumber UpstreamSalt Consent FrequencyChange",
     "delivery": "Account DkimKey Lane LaneDomain LaneUse LetterTemplate Theme Webhook Webhook_newsletters"
     " IssueImport IssueImportLine IssueImportPicture Issue IssueItem IssueVersion SetAside IssueCard"
-    " Broadcast Correction Restore Delivery Attempt Receipt RemotePost MailboxMessage Bounce",
+    " Broadcast ToldCorrection Correction Restore Delivery Attempt Receipt RemotePost MailboxMessage Bounce",
     "fediverse": "Actor RemoteActor Follower Reaction",
     "chat": "BotSettings Guild BotFeed GuildFeed ServerAlert",
     "reader": "Reader Token AppPassword Invitation Channel Follow Mute Entry TimelineEntry Unread Star"

@@ -166,7 +166,8 @@ class TrackedItem(models.Model):
 class ItemVersion(models.Model):
     """Text of a post that changed once it was final, or is read here. The newest is the present one."""
 
-    item = models.ForeignKey(Item, on_delete=models.CASCADE, related_name="versions")
+    # No constraint: the previous release deletes items without knowing versions.
+    item = models.ForeignKey(Item, on_delete=models.CASCADE, related_name="versions", db_constraint=False)
     seen_at = models.DateTimeField()
     entry = models.JSONField()
 

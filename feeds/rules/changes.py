@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from difflib import SequenceMatcher
-from itertools import groupby
+from itertools import accumulate, groupby
 
 from common.html.clean import lines
 from common.text import WITHOUT_BLANKS
@@ -19,6 +19,8 @@ MOST_STEPS = 5_000_000
 # Words around a change, and of a change in excerpts.
 AROUND = 10
 MOST_WORDS = 80
+# Characters of an excerpt.
+LONGEST = 20_000
 _WORD = re.compile(rf"[{WITHOUT_BLANKS}]|\s+|[^\W{WITHOUT_BLANKS}]+(?:['’.,-][^\W{WITHOUT_BLANKS}]+)*|.")
 _TOKEN = re.compile(r"\S+\s*|\s+")
 
@@ -88,8 +90,10 @@ def _cost(old: Sequence[str], new: Sequence[str]) -> int:
     return (2 * min(len(old), len(new)) + 1) * (pairs + len(old))
 
 
-def excerpt(parts: Sequence[Change], *, around: int = AROUND, most: int = MOST_WORDS) -> list[Change]:
-    """Shorten long runs. LEFT_OUT takes the place of what is left out."""
+def excerpt(
+    parts: Sequence[Change], *, around: int = AROUND, most: int = MOST_WORDS, longest: int = LONGEST
+) -> list[Change]:
+    """Shorten long runs, and all of it. LEFT_OUT takes the place of what is left out."""
     shown: list[Change] = []
     for number, (kind, text) in enumerate(parts):
         tokens = _TOKEN.findall(text)
@@ -102,7 +106,11 @@ def excerpt(parts: Sequence[Change], *, around: int = AROUND, most: int = MOST_W
             continue
         pieces = ((kind, tokens[:head]), (LEFT_OUT, ["…"]), (kind, tokens[len(tokens) - tail :]))
         shown += [(each, "".join(some)) for each, some in pieces if some]
-    return shown
+    sizes = accumulate(len(text) for _, text in shown)
+    fitting = sum(size <= longest for size in sizes)
+    # A single word may be too long.
+    cut = [(kind, text[:longest]) for kind, text in shown[fitting : fitting + 1] if not fitting]
+    return shown if fitting == len(shown) else [*shown[:fitting], *cut, (LEFT_OUT, "…")]
 
 
 def written(parts: Iterable[Change]) -> str:

@@ -238,7 +238,9 @@ class SubscribableAdmin(ServiceAdmin):
             f"arrangement == '{each}'" for each in ARRANGEMENTS if ARRANGEMENTS[each] & {"at", "cron"}
         )
         of_channel = {kind.key: f"channel == '{kind.key}'" for kind in channels.newsletter_kinds()}
-        by_mail = dict.fromkeys(("from_email", "reply_to", "content"), "channel == 'email'")
+        by_mail = dict.fromkeys(
+            ("from_email", "reply_to", "content", "tells_corrections"), "channel == 'email'"
+        )
         to_people = " || ".join(f"channel == '{kind.key}'" for kind in channels.person_kinds())
         for_people = dict.fromkeys(("sign_up", "embed_hosts", *WELCOME_AND_GOODBYE), to_people)
         approval = {"approval_minutes": "approval == 'delay'"}
@@ -276,7 +278,7 @@ class SubscribableAdmin(ServiceAdmin):
         if tab not in ("", "settings"):
             return ()
         options = tuple(shown_for("option_fields", {}))
-        posts = ("content", "post_order", "max_posts", *APPROVAL, "hooks")
+        posts = ("content", "post_order", "max_posts", "tells_corrections", *APPROVAL, "hooks")
         sender = ("channel", "from_email", "reply_to", *options)
         if obj is None and request.method is not None:
             return self._new_fieldsets(request, posts, sender)

@@ -189,6 +189,12 @@ class Subscribable(models.Model):
         validators=[MinValueValidator(1), MaxValueValidator(10_000)],
         help_text="Further posts are listed by title. Empty: no limit.",
     )
+    tells_corrections = models.BooleanField(
+        "tell corrections",
+        default=False,
+        db_default=False,
+        help_text="Its next issue shows what was corrected in posts that were already sent.",
+    )
     hooks = models.CharField(
         "own code",
         max_length=200,
