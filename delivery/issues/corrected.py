@@ -96,7 +96,12 @@ def _news(
         before = _as_sent(newsletter, Entry.from_json(known.entry)) or before if known else before
     after = _as_sent(newsletter, Entry.from_json(version.entry))
     old, new = text_of(before), text_of(after) if after else ""
-    return [] if after is None or old == new else excerpt(changes(old, new), longest=LONGEST_PASSAGE)
+    if after is None or old == new:
+        return []
+    if before.title == after.title:
+        # It is above the passage.
+        old, new = (text.partition("\n")[2] for text in (old, new))
+    return excerpt(changes(old, new), longest=LONGEST_PASSAGE)
 
 
 def _as_sent(newsletter: Subscribable, entry: Entry) -> Entry | None:
@@ -108,10 +113,10 @@ def _as_sent(newsletter: Subscribable, entry: Entry) -> Entry | None:
 def _passage(entry: Entry, parts: Sequence[Change]) -> SafeString:
     title, link = post_title(entry, longest=120), web_address(entry.link)
     named = format_html('<a href="{}">{}</a>', link, title) if link else title
-    tags = {ADDED: "<ins>{}</ins>", REMOVED: "<del>{}</del>"}
+    tags = {ADDED: "<ins>{}</ins>", REMOVED: "<del>{}</del> "}
     pieces = ((format_html(tags.get(kind, "{}"), words),) for kind, words in parts)
     shown = mark_safe(format_html_join("", "{}", pieces).replace("\n", "<br>"))  # noqa: S308
-    return format_html("<p><b>{}</b><br>{}</p>", named, shown)
+    return format_html('<p dir="auto"><b>{}</b><br>{}</p>', named, shown)
 
 
 def record_told(issues: Sequence[tuple[Issue, Collected]]) -> bool:
