@@ -33,7 +33,7 @@ SOURCES = (
         "account",
         Reader.objects.values(
             *("slug", "me", "verified_at", "made_at", "last_seen_at", "max_feeds"),
-            *("unread_only", "oldest_first", "save_name", "save_template"),
+            *("unread_only", "oldest_first", "corrected_unread", "save_name", "save_template"),
             **{name: F(f"user__{name}") for name in ("username", "email", "date_joined", "last_login")},
         ),
         by("pk"),

@@ -19,6 +19,7 @@ from tests.factories import NOW, ItemFactory, an_entry, an_issue
 from tests.reader.posts import an_entry as a_copy
 from tests.reader.posts import put
 
+NEEDS_APP = "reader"
 pytestmark = [pytest.mark.slow, pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 TEXTS = (
