@@ -407,6 +407,8 @@ def test_it_is_said_in_the_readers_language(browser: Client, home: Channel) -> N
 @pytest.mark.parametrize("given", [{"since": "nonsense"}, {"channel": "nonsense"}])
 def test_what_is_not_there_is_not_found(browser: Client, given: dict[str, str]) -> None:
     assert browser.get("/reader/news/", given).status_code == 404
+
+
 def test_a_post_shows_what_changed(browser: Client, home: Channel) -> None:
     item = ItemFactory()
     place = put(home, an_entry(item=item))
