@@ -10,6 +10,7 @@ from ipaddress import ip_network
 
 import requests
 from django.conf import settings
+from django.db import connection
 from django.utils import timezone
 
 from bench.bridges import POST, figure, send, took
@@ -63,16 +64,17 @@ def fill(port: str) -> None:
         Subscription(subscribable=newsletter, destination=server, status="confirmed", confirmed_at=now)
         for server in servers
     )
-    Follower.objects.bulk_create(
-        Follower(
-            actor=actor,
-            uri=f"{inboxes[number % SERVERS]}/{number}",
-            handle=f"reader{number}@{number % SERVERS}.example",
-            inbox=inboxes[number % SERVERS],
-            server=servers[number % SERVERS],
+    for begin in range(0, FOLLOWERS, SERVERS):
+        Follower.objects.bulk_create(
+            Follower(
+                actor=actor,
+                uri=f"{inbox}/{begin + number}",
+                handle=f"reader{begin + number}@{number}.example",
+                inbox=inbox,
+                server=server,
+            )
+            for number, (inbox, server) in enumerate(zip(inboxes, servers, strict=True))
         )
-        for number in range(FOLLOWERS)
-    )
     entry = Entry(guid="1", title="Bees", link="https://blog.example/bees", content=POST, summary="Bees.")
     hour_ago = now - timedelta(hours=1)
     Item.objects.create(
@@ -87,6 +89,9 @@ def fill(port: str) -> None:
         final_at=now,
         entry=entry.to_json(),
     )
+    with connection.cursor() as cursor:
+        # As autovacuum does.
+        cursor.execute("ANALYZE")
 
 
 @contextlib.contextmanager
