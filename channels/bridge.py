@@ -51,6 +51,12 @@ DELETE = fields.switch(
     "If a post is removed from its feed within a day, the published post is deleted an hour "
     "later. Doesn’t apply to digests.",
 )
+INVITATION = Field(
+    "invitation",
+    "Invitation",
+    "An address where people can join or follow. Pages of newsletters with the same feeds show it.",
+    clean=fields.page_address,
+)
 # A warning does not prevent saving.
 WARNING = "warning"
 
@@ -120,7 +126,7 @@ class Bridge(Service):
             (DELETE, self.deletes),
             (WHEN_UNSURE, self.crash_policy is CrashPolicy.HOLD),
         )
-        return (*self.own_options, TEMPLATE, *(field for field, is_asked in asked if is_asked))
+        return (*self.own_options, TEMPLATE, *(field for field, is_asked in asked if is_asked), INVITATION)
 
     def parse_destination(self, data: Mapping[str, str]) -> ParsedDestination:
         return self.destination(read_fields(self.destination_fields, data, owner=self.label))
@@ -149,6 +155,10 @@ class Bridge(Service):
 
     def place(self, config: Mapping[str, str]) -> str:
         """Return the service's id of the place, or ""."""
+        return ""
+
+    def public_page(self, config: Mapping[str, str]) -> str:
+        """Return the URL of the account's page, which anybody may read, or ""."""
         return ""
 
     def lane_account(self, core: str, options: Mapping[str, str]) -> str:

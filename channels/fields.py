@@ -71,6 +71,13 @@ def posting_url(example: str) -> Callable[[str], str]:
     return clean
 
 
+def page_address(typed: str) -> str:
+    """Check an address that people open."""
+    if len(typed) > LONGEST_URL or not re.fullmatch(r"https?://[!-~]+", typed):
+        raise ValueError("an address begins with https://, such as https://discord.gg/….")
+    return typed
+
+
 def server(name: str, label: str, *, example: str) -> Field:
     return needed(name, label, f"For example https://{example}.", partial(server_url, example=example))
 

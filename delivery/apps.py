@@ -13,7 +13,7 @@ class DeliveryConfig(AppConfig):
         from common.checks import OWN_CHECKS
         from common.cli.registry import add_commands, add_resources
         from common.db import lookups
-        from common.ports import registries
+        from common.ports import registries, ways
         from common.ports.events import happened
         from common.ports.hooks import site_mails
         from common.ports.panels import install_later
@@ -37,6 +37,8 @@ class DeliveryConfig(AppConfig):
         sources.extend(SOURCES)
         registries.brand_sources.append(later("delivery.views.preview", "brands"))
         registries.latest_sources.append(later("delivery.views.issues", "latest_of"))
+        for name in ("rss_way", "bridge_ways"):
+            ways.sources.append(later("delivery.views.ways", name))
         registries.newsletter_checks.extend(
             (
                 later("delivery.customisation", "refuse_wrong_template"),

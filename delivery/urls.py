@@ -2,8 +2,9 @@
 
 from django.urls import path
 
-from delivery.views import devices, mailbox, preview, rss
+from delivery.views import devices, mailbox, preview, rss, sitemaps
 from delivery.views.esp_webhook import sms_inbound, sms_status
+from delivery.views.issue_picture import issue_picture
 from delivery.views.newsletter import NewsletterPage
 
 app_name = "delivery"
@@ -12,6 +13,9 @@ urlpatterns = [
     path("s/<str:name>/", NewsletterPage.as_view(), name="newsletter"),
     path("s/<str:name>/archive/", rss.archive, name="archive"),
     path("s/<str:name>/archive/<int:pk>/", rss.issue, name="issue"),
+    path("s/<str:name>/archive/<int:pk>/picture.png", issue_picture, name="issue_picture"),
+    path("s/<str:name>/sitemap.xml", sitemaps.sitemap, name="sitemap"),
+    path("sitemap.xml", sitemaps.sitemap_index, name="sitemap_index"),
     path("s/<str:name>/look.css", preview.look_css, name="look"),
     path("s/<str:name>/feed.xml", rss.feed, name="feed"),
     path("sms/<slug:account>/inbound/", sms_inbound, name="sms_inbound"),

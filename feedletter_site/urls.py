@@ -43,7 +43,11 @@ urlpatterns = [
     path("favicon.ico", RedirectView.as_view(url=static("feedletter/favicon.svg")), name="favicon"),
     path(
         "robots.txt",
-        TemplateView.as_view(template_name="robots.txt", content_type="text/plain"),
+        TemplateView.as_view(
+            template_name="robots.txt",
+            content_type="text/plain",
+            extra_context={"site_url": settings.SITE_URL},
+        ),
         name="robots",
     ),
     path("admin/mail-check/", admin.site.admin_view(mail_check), name="mail_check"),

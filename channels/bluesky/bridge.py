@@ -31,6 +31,7 @@ from common.ports.channels import Field, InvalidDestination, ParsedDestination
 from common.truncation import plain_line
 
 ENTRYWAY = "https://bsky.social"
+PROFILES = "https://bsky.app/profile"
 LABEL = r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?"
 # https://atproto.com/specs/handle
 HANDLE = re.compile(rf"(?=.{{1,253}}\Z)(?:{LABEL}\.)+[a-z](?:[a-z0-9-]{{0,61}}[a-z0-9])?")
@@ -140,6 +141,9 @@ class BlueskyBridge(DeletingSession, Bridge):
             config={"handle": name, "service_url": service},
             secrets={"app_password": given["app_password"]},
         )
+
+    def public_page(self, config: Mapping[str, str]) -> str:
+        return f"{PROFILES}/{config['handle']}"
 
     def body(self, post: Announcement, options: Mapping[str, str]) -> Thread:
         return bluesky_thread(post, options)

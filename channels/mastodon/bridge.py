@@ -102,6 +102,10 @@ class MastodonBridge(EditingSession, DeletingSession, Bridge):
         number = config.get("account_id", "")
         return f"{number} at {config['instance_url']}" if number else ""
 
+    def public_page(self, config: Mapping[str, str]) -> str:
+        name = config.get("account_name", "")
+        return f"{config['instance_url']}/@{name}" if name else ""
+
     def domain(self, core: str) -> str:
         return urlsplit(f"//{core}").hostname or ""
 
@@ -186,11 +190,12 @@ class MastodonBridge(EditingSession, DeletingSession, Bridge):
 
     def checked(self, api: ApiClient, destination: ParsedDestination) -> ParsedDestination:
         client = Client(api)
-        (number, _), scopes = client.account(), client.scopes()
+        (number, name), scopes = client.account(), client.scopes()
         for some, what in NEEDED:
             if scopes and not scopes & some:
                 raise InvalidDestination(f"access_token: it isn’t allowed to {what}. {HOW}")
-        return replace(destination, config={**destination.config, "account_id": number})
+        known = {"account_id": number, "account_name": name}
+        return replace(destination, config={**destination.config, **known})
 
 
 def _versions(status: Status, limits: StatusLimits) -> Iterator[tuple[list[str], bool]]:

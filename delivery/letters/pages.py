@@ -18,6 +18,7 @@ from django.utils import translation
 from django.utils.http import int_to_base36
 
 from channels.letter import LetterError
+from common.ports.ways import accounts_among, ways_of
 from common.ttl_cache import TtlCache
 from delivery.customisation import own_source, site_theme, theme_of
 from delivery.models import Issue, IssueVersion, LetterTemplate
@@ -114,7 +115,8 @@ def _made(
         own=own,
         posts=shown.posts,
         summary=shown.summary,
-        picture=shown.picture,
+        picture=shown.picture or f"{facts.issue_url}picture.png",
+        accounts=accounts_among(ways_of(newsletter)),
         note_top=shown.note_top,
         note_foot=shown.note_foot,
     )

@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 from urllib.parse import unquote, urlsplit
 from zoneinfo import ZoneInfo
 
@@ -19,6 +20,7 @@ from channels.languages import DEFAULT_LANGUAGE, spoken
 from channels.placeholders import Placeholders
 from common.directions import direction, language_tag, text_direction, title_direction
 from common.html.clean import plain
+from common.html.json_ld import json_ld
 from common.text import one_line, shortened
 from delivery.rendering import engine
 from delivery.rendering.branding import look, shifted
@@ -28,6 +30,7 @@ from delivery.rendering.shortening import shorten
 from feeds.parsing.entry import Entry
 from feeds.parsing.pictures import files_of, pictures_beside
 from subscriptions.rules.site import USUAL_SITE, SiteFacts
+from subscriptions.rules.structured import article, periodical
 
 _IMAGE = re.compile(r"<img\b(?![^<>]*\salt=)", re.IGNORECASE)
 _TABLE = re.compile(r"(<table\b|</table>)")
@@ -169,7 +172,8 @@ class Words:
 class PageFacts:
     """Input of an issue's page. Addresses are absolute or begin with a slash.
 
-    `description` is the newsletter's; `summary` and `picture` are for link previews. `language` is the
+    `description` is the newsletter's; `summary` and `picture` are for link previews; `accounts` are the
+    newsletter's pages at other services. `language` is the
     posts', `reads` the reader's.
     """
 
@@ -185,6 +189,7 @@ class PageFacts:
     description: str = ""
     summary: str = ""
     picture: str = ""
+    accounts: tuple[str, ...] = ()
     note_top: str = ""
     note_foot: str = ""
     language: str = DEFAULT_LANGUAGE
@@ -199,6 +204,27 @@ class PageFacts:
     is_open: bool = False
     is_listed: bool = True
     own: TemplateSource | None = None
+
+
+def _article(facts: PageFacts) -> dict[str, Any]:
+    part_of = periodical(
+        url=facts.issue_url.partition("archive/")[0],
+        name=facts.newsletter,
+        site=facts.site,
+        description=one_line(facts.description),
+        language=language_tag(facts.language),
+        accounts=facts.accounts,
+    )
+    return article(
+        url=facts.issue_url,
+        title=facts.title,
+        published=facts.published.isoformat(),
+        updated=(facts.updated or facts.published).isoformat(),
+        part_of=part_of,
+        summary=facts.summary,
+        language=language_tag(facts.language),
+        picture=facts.picture,
+    )
 
 
 def render_page(facts: PageFacts) -> str:
@@ -219,6 +245,7 @@ def render_page(facts: PageFacts) -> str:
                 site=facts.site,
             ),
             "site": facts.site,
+            "structured_data": json_ld(_article(facts)),
             "words": Words(reads, direction(reads)),
             "subscribe_form": mark_safe(FORM if facts.is_open else ""),  # noqa: S308
             **{name: getattr(facts, name) for name in names},

@@ -8,11 +8,16 @@ from django.utils.cache import patch_cache_control
 from django.utils.decorators import method_decorator
 from django.utils.functional import cached_property
 
+from common.directions import language_tag
+from common.html.json_ld import json_ld
+from common.ports.ways import accounts_among, ways_of
 from delivery.views.devices import device_key
 from delivery.views.issues import newsletter_or_404, part_of_issue, published, share_of
-from subscriptions.branding.brands import brand_of
+from delivery.views.ways import icon
+from subscriptions.branding.brands import brand_of, site_facts
 from subscriptions.models import Subscribable
 from subscriptions.newsletters.rhythm import rhythm, with_rhythms
+from subscriptions.rules.structured import periodical
 from subscriptions.subscribers.sign_up import is_open
 from subscriptions.views.pages import public
 from subscriptions.views.sign_up import NewsletterSignUpPage, form_class_of
@@ -42,15 +47,29 @@ class NewsletterPage(NewsletterSignUpPage):
         # The same posts at another pace.
         listed = Subscribable.objects.listed().siblings_of(newsletter).order_by("title", "name")
         siblings = with_rhythms(each for each in listed[:MOST_SIBLINGS] if is_open(each))
+        ways, share, site = ways_of(newsletter), share_of(newsletter, brand, latest), site_facts()
+        about = periodical(
+            url=share.url,
+            name=share.title,
+            site=site,
+            description=share.description,
+            language=language_tag(newsletter.language),
+            image=share.image,
+            accounts=accounts_among(ways),
+        )
         return super().get_context_data(
             **kwargs,
+            site=site,
+            structured_data=json_ld(about),
             brand=brand,
             rhythm=rhythm(newsletter),
             device_key=device_key(newsletter),
             latest=latest,
             earlier=issues[1:],
             siblings=siblings,
-            share=share_of(newsletter, brand, latest),
+            share=share,
+            ways=[(way, icon(way.icon)) for way in ways],
+            icon_of={name: icon(name) for name in ("email", "device")},
         )
 
 

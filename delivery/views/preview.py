@@ -13,7 +13,7 @@ from django.views.decorators.http import require_safe
 from delivery.customisation import theme_of, themes_of
 from delivery.letters.templates import Preview
 from delivery.rendering.branding import by_day, by_night, header_picture_of, logo_of
-from delivery.rendering.facts import USUAL_THEME
+from delivery.rendering.facts import USUAL_THEME, ThemeFacts
 from delivery.rendering.page_posts import FORM
 from delivery.views.issues import newsletter_or_404
 from delivery.views.newsletter import sign_up_form
@@ -33,8 +33,12 @@ def look_css(request: HttpRequest, name: str) -> HttpResponse:
 
 def stylesheet_of(newsletter: Subscribable) -> str:
     theme = theme_of(newsletter)
-    accent = theme.accent or newsletter.params.get("accent", "") or site_facts().accent
-    return colours.stylesheet(accent, theme.background)
+    return colours.stylesheet(accent_of(newsletter, theme), theme.background)
+
+
+def accent_of(newsletter: Subscribable, theme: ThemeFacts | None = None) -> str:
+    theme = theme or theme_of(newsletter)
+    return theme.accent or newsletter.params.get("accent", "") or site_facts().accent
 
 
 def brands(newsletters: Sequence[Subscribable]) -> Mapping[int, Brand]:

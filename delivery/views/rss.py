@@ -6,6 +6,7 @@ from datetime import datetime
 from functools import partial
 from itertools import groupby
 from typing import Any
+from urllib.parse import urlencode
 from xml.sax.xmlreader import AttributesImpl
 
 from django.core.paginator import Paginator
@@ -25,7 +26,7 @@ from common.directions import language_tag
 from common.text import one_line, without_controls
 from delivery.issues.contents import with_words
 from delivery.letters.pages import issue_page
-from delivery.links import issue_url
+from delivery.links import archive_url, issue_url
 from delivery.models import Issue, IssueCard
 from delivery.rendering.page_posts import PagePost, Shown
 from delivery.views.issues import issue_or_404, newsletter_or_404, published, shown_of
@@ -169,8 +170,11 @@ def archive(request: HttpRequest, name: str) -> HttpResponse:
     shown = issues.get_page(request.GET.get("page"))
     rows = every.filter(pk__in=list(shown)).select_related("card").defer("html", "text", "card__words")
     by_year = groupby(rows, lambda row: row.published_at and row.published_at.astimezone(zone).year)
+    page = shown.number if shown.number > 1 else 0
+    query = urlencode({name: value for name, value in (("year", chosen), ("page", page)) if value})
     context = {
         "newsletter": newsletter,
+        "address": archive_url(newsletter) + (query and f"?{query}"),
         "issues": shown,
         "by_year": [(year_, [(row, _titles_of(row)) for row in of_it]) for year_, of_it in by_year],
         "years": years,

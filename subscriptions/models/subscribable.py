@@ -6,6 +6,7 @@ from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator
 from django.db import models
 from django.db.models import Q
+from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from feeds.models import Feed, Item
@@ -45,11 +46,16 @@ class SubscribableQuerySet(models.QuerySet["Subscribable"]):
 
     def siblings_of(self, newsletter: "Subscribable") -> Self:
         """Filter others with exactly the same feeds and channel."""
-        feeds = list(newsletter.feeds.values_list("pk", flat=True))
+        return self.with_feeds_of(newsletter).filter(channel=newsletter.channel).exclude(pk=newsletter.pk)
+
+    def with_feeds_of(self, newsletter: "Subscribable") -> Self:
+        """Filter those with exactly the same feeds."""
+        feeds: Any = newsletter.feeds.through.objects.filter(subscribable=newsletter)
+        number = feeds.order_by().values("subscribable").annotate(number=models.Count("pk")).values("number")
         theirs = models.Count("feeds", distinct=True)
-        shared = models.Count("feeds", distinct=True, filter=Q(feeds__in=feeds))
-        others = self.filter(channel=newsletter.channel).exclude(pk=newsletter.pk)
-        return others.annotate(theirs=theirs, shared=shared).filter(theirs=len(feeds), shared=len(feeds))
+        shared = models.Count("feeds", distinct=True, filter=Q(feeds__in=feeds.values("feed")))
+        counted = self.annotate(theirs=theirs, shared=shared)
+        return counted.filter(theirs=models.F("shared"), shared=Coalesce(models.Subquery(number), 0))
 
 
 class Subscribable(models.Model):

@@ -244,6 +244,11 @@ def _on(link: str, accent: str) -> str:
     return next((each for each in (PAPER, dark) if contrast(each, link) >= CONTRAST), "#000000")
 
 
+def on_colour(ground: str) -> str:
+    """Return a readable colour for words on it."""
+    return _on(ground, ground)
+
+
 def _contrast(one: _Rgb, other: _Rgb) -> float:
     darker, lighter = sorted((_luminance(one), _luminance(other)))
     return (lighter + 0.05) / (darker + 0.05)

@@ -9,14 +9,16 @@ from django.utils.decorators import method_decorator
 from django.utils.http import quote_etag
 from django.views.decorators.http import require_safe
 
+from common.html.json_ld import json_ld
 from common.ports import channels as kinds
 from common.text import one_line
-from subscriptions.branding.brands import brands, served_picture
+from subscriptions.branding.brands import brands, served_picture, site_facts
 from subscriptions.forms.sign_up import SeveralForm
 from subscriptions.models import Subscribable
 from subscriptions.models.subscribable import SubscribableQuerySet
 from subscriptions.newsletters.rhythm import rhythm
 from subscriptions.rules.origin import How
+from subscriptions.rules.structured import organization
 from subscriptions.subscribers.sign_up import is_by_code, is_open
 from subscriptions.views.pages import public
 from subscriptions.views.sign_up import SignUpPage
@@ -84,6 +86,7 @@ class NewslettersPage(SignUpPage):
             }
             for each in newsletters
         ]
+        site = site_facts()
         choices = [entry for entry in entries if entry["may_choose"]]
         if len(choices) == 1:
             choices[0]["is_chosen"] = True
@@ -95,6 +98,8 @@ class NewslettersPage(SignUpPage):
             "has_search": bool(words) or found.count > FEW_NEWSLETTERS,
             "may_choose": bool(choices),
             "is_only_one": len(entries) == 1,
+            "site": site,
+            "structured_data": json_ld(organization(site)) if site.is_named else "",
         }
 
 

@@ -203,7 +203,7 @@ def test_a_logo_that_says_the_name_stands_for_it(client: Client, says: str, head
     set_theme(subscribable=letter, logo_url="https://letters.example.org/logo.png", logo_alt=says)
     page = client.get("/s/weekly/").content.decode()
     assert heading in page.replace("\n", "")
-    assert page.count("logo.png") == 2  # once for links to the page
+    assert page.count("logo.png") == 3  # once each for links to the page and for search engines
 
 
 def test_a_mistake_is_tied_to_its_field_and_takes_the_focus(client: Client) -> None:
