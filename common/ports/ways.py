@@ -7,11 +7,12 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AskedFirst:
-    """A small GET form: `name` is the field's, `label` and `button` are for people.
+    """A small GET form, folded under its `title`: `name` is the field's, `label` and `button` for people.
 
     The answer must be a page: browsers refuse redirects to other sites (form-action in `POLICY`).
     """
 
+    title: str
     action: str
     name: str
     label: str

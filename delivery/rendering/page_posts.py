@@ -207,23 +207,23 @@ class PageFacts:
 
 
 def _article(facts: PageFacts) -> dict[str, Any]:
-    part_of = periodical(
+    language = {"inLanguage": language_tag(facts.language)}
+    newsletter = periodical(
+        facts.site,
         url=facts.issue_url.partition("archive/")[0],
         name=facts.newsletter,
-        site=facts.site,
-        description=one_line(facts.description),
-        language=language_tag(facts.language),
-        accounts=facts.accounts,
+        sameAs=facts.accounts,
+        **language,
     )
     return article(
+        newsletter,
         url=facts.issue_url,
-        title=facts.title,
-        published=facts.published.isoformat(),
-        updated=(facts.updated or facts.published).isoformat(),
-        part_of=part_of,
-        summary=facts.summary,
-        language=language_tag(facts.language),
-        picture=facts.picture,
+        headline=facts.title,
+        description=facts.summary,
+        image=facts.picture,
+        datePublished=facts.published.isoformat(),
+        dateModified=(facts.updated or facts.published).isoformat(),
+        **language,
     )
 
 

@@ -49,13 +49,13 @@ class NewsletterPage(NewsletterSignUpPage):
         siblings = with_rhythms(each for each in listed[:MOST_SIBLINGS] if is_open(each))
         ways, share, site = ways_of(newsletter), share_of(newsletter, brand, latest), site_facts()
         about = periodical(
+            site,
             url=share.url,
             name=share.title,
-            site=site,
             description=share.description,
-            language=language_tag(newsletter.language),
             image=share.image,
-            accounts=accounts_among(ways),
+            sameAs=accounts_among(ways),
+            inLanguage=language_tag(newsletter.language),
         )
         return super().get_context_data(
             **kwargs,

@@ -19,7 +19,7 @@ from subscriptions.models import Subscribable, Subscription
 DRAWINGS = ("services.svg", "ways.svg")
 MOST_BRIDGES = 8
 FIRST, LAST = 10, 90
-_SYMBOL = re.compile(r'<symbol id="([a-z]+)" (viewBox="[0-9 ]+")>(.*?)</symbol>', re.DOTALL)
+_SYMBOL = re.compile(r'<symbol id="([a-z_]+)" (viewBox="[0-9 ]+")>(.*?)</symbol>', re.DOTALL)
 _STATIC = Path(__file__).parents[1] / "static/feedletter"
 
 
@@ -37,8 +37,8 @@ def _icons() -> dict[str, SafeString]:
 
 def rss_way(newsletter: Subscribable) -> Iterator[Way]:
     url = f"{page_url(newsletter)}feed.xml"
-    sentence = gettext("Add this address to your feed reader.")
-    yield Way(icon="rss", title="RSS", sentence=sentence, url=url, copied=url, rank=FIRST)
+    sentence = gettext("Add this link to your feed reader.")
+    yield Way(icon="rss", title="RSS", sentence=sentence, url=url, rank=FIRST)
 
 
 def bridge_ways(newsletter: Subscribable) -> Iterator[Way]:
@@ -58,7 +58,7 @@ def bridge_ways(newsletter: Subscribable) -> Iterator[Way]:
             yield Way(
                 icon=kind.key,
                 title=kind.label,
-                sentence=gettext("New issues and posts appear here."),
+                sentence=gettext("New posts appear there, too."),
                 url=url,
                 account=account,
                 rank=LAST,
