@@ -31,6 +31,8 @@ class DeliveryConfig(AppConfig):
         tracking.connect(on_tracking, weak=False, dispatch_uid="delivery")
         enqueue = later("delivery.webhooks.outbox", "enqueue")
         happened.connect(enqueue, weak=False, dispatch_uid="webhooks")
+        note_published = later("delivery.webhooks.hub", "note_published")
+        happened.connect(note_published, weak=False, dispatch_uid="hub")
         install_later("delivery.panels")
         counters[history.GROWTH] = history.count_growth
         counters[ISSUE_FIGURE] = later("delivery.issues.progress", "count_large_issues")

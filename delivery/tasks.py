@@ -1,3 +1,5 @@
+from datetime import timedelta
+
 from celery import shared_task
 from celery.signals import worker_shutting_down
 
@@ -15,8 +17,12 @@ from delivery.issues.pause import finish_pauses
 from delivery.issues.publish import finish_issues
 from delivery.old_issues.worker import work_off_issue_imports
 from delivery.privacy.retention import prune_old_data
+from delivery.views.rss import feed_document
 from delivery.webhooks.calls import call_due
+from delivery.webhooks.hub import serve_hub
 
+# Webhooks wait meanwhile.
+HUB_BUDGET = timedelta(seconds=5)
 worker_shutting_down.connect(stop)
 
 
@@ -52,6 +58,7 @@ def alert() -> None:
 @skip_if_running
 def webhooks() -> None:
     call_due(budget=PASS_BUDGET)
+    serve_hub(document=feed_document, budget=HUB_BUDGET)
 
 
 @shared_task(name="delivery.bounces")

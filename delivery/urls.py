@@ -4,6 +4,7 @@ from django.urls import path
 
 from delivery.views import devices, mailbox, preview, rss, sitemaps
 from delivery.views.esp_webhook import sms_inbound, sms_status
+from delivery.views.hub import hub
 from delivery.views.issue_picture import issue_picture
 from delivery.views.newsletter import NewsletterPage
 
@@ -15,6 +16,7 @@ urlpatterns = [
     path("s/<str:name>/archive/<int:pk>/", rss.issue, name="issue"),
     path("s/<str:name>/archive/<int:pk>/picture.png", issue_picture, name="issue_picture"),
     path("s/<str:name>/sitemap.xml", sitemaps.sitemap, name="sitemap"),
+    path("hub/", hub, name="hub"),
     path("sitemap.xml", sitemaps.sitemap_index, name="sitemap_index"),
     path("s/<str:name>/look.css", preview.look_css, name="look"),
     path("s/<str:name>/feed.xml", rss.feed, name="feed"),

@@ -26,6 +26,7 @@ from delivery.issues.frequency_switches import switches_to_apply
 from delivery.issues.publish import due_drafts, over
 from delivery.models import Delivery, IssueImport
 from delivery.webhooks.calls import callable_webhooks
+from delivery.webhooks.hub import hub_due
 from subscriptions.collections.assign import dropping_feeds
 from subscriptions.collections.readiness import behind
 from subscriptions.models import Assignable, Assignment, Notice, SignInRequest, Subscribable
@@ -56,7 +57,7 @@ def to_send(now: datetime) -> Questions:
 
 
 def to_call(now: datetime) -> Questions:
-    return (callable_webhooks(now),)
+    return (callable_webhooks(now), hub_due(now))
 
 
 def to_import(now: datetime) -> Questions:

@@ -24,7 +24,7 @@ from delivery.models.issue import (
 )
 from delivery.models.lane import DkimKey, Lane, LaneDomain, LaneShare, LaneUse, ServiceBreaker
 from delivery.models.template import LetterTemplate, Theme
-from delivery.models.webhook import Webhook, WebhookCall
+from delivery.models.webhook import HubSubscriber, Webhook, WebhookCall
 
 __all__ = [
     "Account",
@@ -34,6 +34,7 @@ __all__ = [
     "Correction",
     "Delivery",
     "DkimKey",
+    "HubSubscriber",
     "Issue",
     "IssueCard",
     "IssueImport",

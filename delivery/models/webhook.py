@@ -90,3 +90,36 @@ class WebhookCall(models.Model):
 
     def __str__(self) -> str:
         return self.kind
+
+
+class HubSubscriber(models.Model):
+    """Program that gets a newsletter's feed by our hub, once its callback agreed, until `expires_at`."""
+
+    class Asks(models.TextChoices):
+        NOTHING = "", "nothing"
+        SUBSCRIBE = "subscribe", "to subscribe"
+        UNSUBSCRIBE = "unsubscribe", "to unsubscribe"
+
+    subscribable = models.ForeignKey(
+        Subscribable, on_delete=models.CASCADE, related_name="hub_subscribers", db_index=False
+    )
+    callback = models.CharField(max_length=1000)
+    host = models.CharField(max_length=300, db_index=True)
+    # A request that its callback has to agree to, with {"secret", "seconds"}, which replace `secrets`.
+    asks = models.CharField(max_length=11, choices=Asks, blank=True, default="")
+    asked = SecretsField()
+    secrets = SecretsField()
+    expires_at = models.DateTimeField(null=True, blank=True)
+    # A push waits. `due_at` is when a worker has something to do.
+    owes = models.BooleanField(default=False)
+    failures = models.PositiveSmallIntegerField(default=0)
+    due_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        constraints = (models.UniqueConstraint(name="hub_subscriber", fields=["subscribable", "callback"]),)
+        indexes = (
+            models.Index(name="hub_subscriber_due", fields=["due_at"], condition=Q(due_at__isnull=False)),
+        )
+
+    def __str__(self) -> str:
+        return self.callback

@@ -29,8 +29,10 @@ from delivery.letters.pages import issue_page
 from delivery.links import archive_url, issue_url
 from delivery.models import Issue, IssueCard
 from delivery.rendering.page_posts import PagePost, Shown
+from delivery.rules.hub import push_headers
 from delivery.views.issues import issue_or_404, newsletter_or_404, published, shown_of
 from delivery.views.newsletter import sign_up_form
+from delivery.webhooks.hub import FEED_TYPE, hub_url, topic_of
 from subscriptions.branding.brands import Brand, brand_of
 from subscriptions.links import page_url
 from subscriptions.models import Subscribable
@@ -38,7 +40,7 @@ from subscriptions.views.pages import POLICY, page
 
 IN_THE_FEED = 20
 # Increase when the same issues are written differently.
-FEED_VERSION = "2"
+FEED_VERSION = "3"
 ISSUES_ON_A_PAGE = 50
 # With fewer, reading is as fast as searching.
 TOO_FEW_TO_SEARCH = 12
@@ -64,19 +66,26 @@ def feed(request: HttpRequest, name: str) -> HttpResponse:
     etag = quote_etag(hashlib.sha256(repr(told).encode()).hexdigest()[:32])
     response: HttpResponse | None = get_conditional_response(request, etag, modified)
     if response is None:
-        prefetch_related_objects(issues, "issue_items")
-        for issue in issues:
-            issue.subscribable = newsletter  # saves a query
-        posts = [(issue, shown_of(issue)) for issue in issues]
-        response = HttpResponse(
-            rss(newsletter, posts, brand=brand, changed=changed),
-            content_type="application/rss+xml; charset=utf-8",
-        )
+        response = HttpResponse(_document(newsletter, issues, brand), content_type=FEED_TYPE)
     # As a full response would (RFC 9110 §15.4.5).
     response.headers["ETag"] = etag
+    response.headers["Link"] = push_headers(hub=hub_url(), topic=topic_of(newsletter))["Link"]
     if modified is not None:
         response.headers["Last-Modified"] = http_date(modified)
     return response
+
+
+def feed_document(newsletter: Subscribable) -> bytes:
+    return _document(newsletter, list(published(newsletter)[:IN_THE_FEED]), brand_of(newsletter))
+
+
+def _document(newsletter: Subscribable, issues: list[Issue], brand: Brand) -> bytes:
+    prefetch_related_objects(issues, "issue_items")
+    for issue in issues:
+        issue.subscribable = newsletter  # saves a query
+    posts = [(issue, shown_of(issue)) for issue in issues]
+    changed = issues[0].published_at if issues else newsletter.created_at
+    return rss(newsletter, posts, brand=brand, changed=changed)
 
 
 def rss(
@@ -126,6 +135,7 @@ class IssuesFeed(Rss201rev2Feed):
 
     def add_root_elements(self, handler: SimplerXMLGenerator) -> None:
         super().add_root_elements(handler)
+        handler.addQuickElement("atom:link", None, {"rel": "hub", "href": hub_url()})
         if not self.feed["logo"]:
             return
         handler.startElement("image", AttributesImpl({}))

@@ -87,6 +87,7 @@ LEFT_OUT: Mapping[str, str] = {
     " socialaccount.SocialToken",
     "made at the next sign-in, or connected by the reader": "socialaccount.SocialAccount",
     "hubs call the old address; the new site subscribes anew": "feeds.HubSubscription feeds.Push",
+    "programs subscribed to the old address": "delivery.HubSubscriber",
     "emails and calls that the old site still makes": "subscriptions.Notice delivery.WebhookCall"
     " fediverse.Outgoing",
     "uploads, which are finished there": "subscriptions.ListImport subscriptions.ListPart"

@@ -127,7 +127,7 @@ def oldest_due(now: datetime) -> dict[str, datetime | None]:
 
     Stages without a known due time are omitted.
     """
-    (feeds,), (posts,), (webhooks,) = to_poll(now), to_assign(now), to_call(now)
+    (feeds,), (posts,), (webhooks, _) = to_poll(now), to_assign(now), to_call(now)
     # Since the end of its period, or since it was full.
     over = collections_over(now)
     ended = over.filter(period_end__isnull=False).aggregate(oldest=Min("period_end"))["oldest"]

@@ -58,6 +58,7 @@ PUBLIC = {
     "delivery:newsletter": "a newsletter's page",
     "delivery:archive": "past issues",
     "delivery:issue": "one past issue",
+    "delivery:hub": "programs ask for feeds there, and their callback has to agree",
     "delivery:issue_picture": "an issue's title as a picture",
     "delivery:sitemap": "the addresses of a public newsletter's pages",
     "delivery:sitemap_index": "names the sitemaps of public newsletters",
