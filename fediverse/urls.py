@@ -13,6 +13,7 @@ urlpatterns = [
     path("fediverse/actor", views.site_actor, name="site_actor"),
     path("fediverse/inbox", views.inbox, name="inbox"),
     path("s/<str:name>/actor", views.actor, name="actor"),
+    path("s/<str:name>/fediverse/", views.follow, name="follow"),
     path("s/<str:name>/inbox", views.inbox, name="actor_inbox"),
     path("s/<str:name>/outbox", views.outbox, name="outbox"),
     path("s/<str:name>/followers", views.followers, name="followers"),

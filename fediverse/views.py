@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import urlencode, urlsplit
 
 from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
-from django.shortcuts import get_object_or_404
+from django.shortcuts import get_object_or_404, render
 from django.views.decorators.cache import cache_control
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST, require_safe
@@ -15,6 +15,7 @@ from channels.activitypub.message import CONTEXT, Actor, IssueObject, object_id,
 from channels.activitypub.message import issue_object as object_of
 from channels.activitypub.signatures import ACTIVITY_JSON, BadSignature, SignedRequest
 from channels.base import CannotPost
+from channels.http.transport import server_url
 from common.body_limits import takes_body
 from common.clock import utcnow
 from delivery.bridges.corrections import letter_now
@@ -25,8 +26,10 @@ from fediverse import exchange
 from fediverse.actors import actor_document, handle_of, host, site_document
 from fediverse.models import Actor as ActorRow
 from fediverse.rules.activities import LARGEST, Malformed, newsletter_of, read
+from subscriptions.branding.brands import brand_of
 from subscriptions.links import page_url
 from subscriptions.models import Subscribable
+from subscriptions.views.pages import page
 
 ON_A_PAGE = 20
 NODEINFO = "http://nodeinfo.diaspora.software/ns/schema/"
@@ -116,6 +119,20 @@ def followers(request: HttpRequest, name: str) -> HttpResponse:
     return _activity(
         {"@context": CONTEXT, "id": address, "type": "OrderedCollection", "totalItems": row.followers.count()}
     )
+
+
+@require_safe
+@page
+def follow(request: HttpRequest, name: str) -> HttpResponse:
+    """Lead to the visitor's server, whose address they typed. A link: our policy forbids a redirect."""
+    newsletter = _actor_or_404(name).newsletter
+    try:
+        server = server_url(request.GET.get("server", "").rpartition("@")[2], example="mastodon.example")
+        url = f"{server}/authorize_interaction?{urlencode({'uri': Actor(page_url(newsletter)).id})}"
+    except ValueError:
+        server = url = ""
+    context = {"newsletter": newsletter, "brand": brand_of(newsletter), "handle": handle_of(newsletter)}
+    return render(request, "pages/fediverse.html", {**context, "url": url, "server": urlsplit(server).netloc})
 
 
 @require_safe

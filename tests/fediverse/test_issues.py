@@ -134,3 +134,20 @@ def test_only_public_newsletters_can_be_followed(bees: Subscribable, client: Cli
 def test_the_channel_is_offered_for_no_newsletter_and_no_sign_up() -> None:
     kinds: list[Any] = [*channels.person_kinds(), *channels.bridge_kinds(), *channels.newsletter_kinds()]
     assert "activitypub" not in {kind.key for kind in kinds}
+
+
+def test_a_newsletters_page_offers_its_handle_and_leads_to_the_visitors_server(
+    bees: Subscribable, client: Client
+) -> None:
+    page = client.get("/s/bees/").content.decode()
+    assert "@bees@letters.example" in page
+    assert f'"sameAs":["{BEES}"]' in page.replace(" ", "").replace("\\u002F", "/")
+    opened = client.get("/s/bees/fediverse/", {"server": " @ada@Mastodon.example "})
+    link = (
+        "https://mastodon.example/authorize_interaction?uri=https%3A%2F%2Fletters.example%2Fs%2Fbees%2Factor"
+    )
+    assert f'href="{link}"' in opened.content.decode()
+    for typed in ("", "javascript:x", "a b", "x" * 5_000, "https://e.example/path"):
+        answer = client.get("/s/bees/fediverse/", {"server": typed})
+        assert answer.status_code == 200
+        assert "authorize_interaction" not in answer.content.decode()

@@ -14,7 +14,17 @@ from django.utils.translation.template import templatize
 
 ROOT = Path(settings.BASE_DIR)
 LANGUAGES = [code for code, _ in settings.LANGUAGES if not code.startswith("en")]
-PACKAGES = ("common", "feeds", "subscriptions", "channels", "delivery", "reader", "chat", "feedletter_site")
+PACKAGES = (
+    "common",
+    "feeds",
+    "subscriptions",
+    "channels",
+    "delivery",
+    "reader",
+    "fediverse",
+    "chat",
+    "feedletter_site",
+)
 # Texts for people who run the site are English (as in the Makefile's `messages`).
 ENGLISH = {"admin", "api", "management"}
 KEYWORDS = ("gettext_noop", "gettext_lazy", "ngettext_lazy:1,2", "pgettext:1c,2", "pgettext_lazy:1c,2")
