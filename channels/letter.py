@@ -38,6 +38,7 @@ class Letter:
     newsletter_title: str = ""
     web_url: str = ""
     page_url: str = ""
+    description: str = ""
     at: datetime | None = None
     # It may set any field per recipient.
     has_own_code: bool = False

@@ -14,6 +14,7 @@ from common.ports.panels import Column, Panel, add
 from common.ports.registries import template_sources
 from common.text import shortened
 from delivery.accounts.accounts import keeps_letters
+from delivery.admin.bridges import records
 from delivery.admin.bridges.forms import notification_of
 from delivery.admin.bridges.panels import (
     bridges_beside,
@@ -74,6 +75,8 @@ def install() -> None:
         Panel("Old issues", import_offer, order=22, tab="issues", asks=True),
         Panel("A notification on devices", notification_of, order=25, tab="look"),
         Panel("Bridges", bridges_beside, order=30, tab="share"),
+        records.PANEL,
+        *records.ACTIONS,
         Panel("Preview", new_preview, is_beside=True, is_new=True),
         Panel("Preview", look_preview, order=60, is_beside=True, tab=TAB, asks=True),
         Panel("Does its email arrive", offer_mail_check, order=70, tab="settings"),

@@ -1,1 +1,1 @@
-CHANNELS = {"bluesky": "bridge.BlueskyBridge"}
+CHANNELS = {"bluesky": "bridge.BlueskyBridge", "standard_site": "standard_site.StandardSiteChannel"}

@@ -75,8 +75,35 @@ def app_password(typed: str) -> str:
     return typed
 
 
-class BlueskyBridge(DeletingSession, Bridge):
-    """`state` has the account's tokens.
+def did(typed: str) -> str:
+    """Raises ValueError."""
+    if not DID.fullmatch(typed):
+        raise ValueError("this isn’t the DID of an account.")
+    return typed
+
+
+class BlueskySession(DeletingSession):
+    """Session with an account's server. `state` has its tokens."""
+
+    service = BLUESKY
+    address_field, token_field = "service_url", "app_password"
+
+    def uploaded(self, client: BlueskyClient, url: str) -> Record | None:
+        """Return the picture as a blob, if there is one. Failures don't stop the post."""
+        picture = self.picture_of(url) if url else None
+        if picture is None or len(picture.data) > THUMB.most_bytes:
+            return None
+        try:
+            return client.upload(picture.data, picture.media_type)
+        except Failed:
+            return None
+
+    def picture_of(self, url: str) -> CleanPicture | None:
+        return fetched_picture(PostImage(url), THUMB)
+
+
+class BlueskyBridge(BlueskySession, Bridge):
+    """Posts.
 
     No edits: Bluesky's app shows the first version, and a replaced record loses its likes.
     """
@@ -88,7 +115,6 @@ class BlueskyBridge(DeletingSession, Bridge):
     crash_policy = CrashPolicy.LOOK_UP
     # Well below 5,000 points an hour (a post costs two), and easy on followers.
     lane = LaneDefaults(spacing_seconds=60.0)
-    address_field, token_field = "service_url", "app_password"
     announcement_hook = "bluesky_announcement"
     destination_fields = (
         fields.needed("handle", "Handle", "For example bees.bsky.social.", handle),
@@ -129,7 +155,6 @@ class BlueskyBridge(DeletingSession, Bridge):
         fields.choice("content_label", "Content warning", "", LABELS),
         fields.LANGUAGE,
     )
-    service = BLUESKY
     plc = "https://plc.directory"
 
     def destination(self, given: Mapping[str, str]) -> ParsedDestination:
@@ -227,18 +252,10 @@ class BlueskyBridge(DeletingSession, Bridge):
             yield post.plain
 
     def _uploaded(self, client: BlueskyClient, post: BlueskyPost, done: dict[str, Any]) -> bool:
-        """Return whether the card has a picture. Failures don't stop the post."""
-        picture = self.picture_of(post.picture) if post.picture else None
-        if picture is None or len(picture.data) > THUMB.most_bytes:
-            return False
-        try:
-            done["thumb"] = client.upload(picture.data, picture.media_type)
-        except Failed:
-            return False
-        return True
-
-    def picture_of(self, url: str) -> CleanPicture | None:
-        return fetched_picture(PostImage(url), THUMB)
+        """Return whether the card has a picture."""
+        if blob := self.uploaded(client, post.picture):
+            done["thumb"] = blob
+        return blob is not None
 
 
 def record_key(at: datetime, key: str) -> str:

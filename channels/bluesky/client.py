@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple, TypeVar
 from urllib.parse import unquote
 
-from channels.base import Temporary
+from channels.base import NO_POST, Temporary
 from channels.bluesky.message import COLLECTION, Record
 from channels.http.client import ApiClient, Failed, UnreadableAnswer, an_id
 from channels.http.outcomes import ApiService, Verdict
@@ -34,7 +34,8 @@ BLUESKY = ApiService(
     words=_words,
     code=lambda answer: answer.text_at("error"),
     verdicts={
-        **dict.fromkeys(STALE, Verdict.TRY_AGAIN),
+        # The last: somebody changed the record meanwhile.
+        **dict.fromkeys((*STALE, "InvalidSwap"), Verdict.TRY_AGAIN),
         # This was the main password, and a second factor is needed.
         "AuthFactorTokenRequired": Verdict.CREDENTIALS,
         "AuthenticationRequired": Verdict.CREDENTIALS,
@@ -96,23 +97,49 @@ class BlueskyClient:
         headers, method = {"Content-Type": media_type}, "com.atproto.repo.uploadBlob"
         return self._write(method, read=lambda it: it.needed(dict, "blob"), data=data, headers=headers)
 
-    def put(self, key: str, record: Record) -> Record:
-        """Return `uri` and `cid`, for replies."""
+    def put(self, key: str, record: Record, *, swap: str = "") -> Record:
+        """Return `uri` and `cid`, for replies. `swap`: CID of the record to replace."""
 
         def made(answer: ApiResponse) -> Record:
             return {name: an_id(answer.at(name)) for name in ("uri", "cid")}
 
-        what = {**self._place(key), "record": record, "validate": True}
+        collection = record["$type"]
+        what = {**self._place(key, collection), "record": record}
+        if collection == COLLECTION:
+            # Servers refuse to validate lexicons that they don't know.
+            what["validate"] = True
+        if swap:
+            what["swapRecord"] = swap
         return self._write("com.atproto.repo.putRecord", read=made, posting=True, json=what)
 
-    def delete(self, key: str) -> None:
-        """Repeatable."""
-        self._write("com.atproto.repo.deleteRecord", read=lambda _: None, json=self._place(key))
+    def get(self, key: str, collection: str) -> tuple[Record, str]:
+        """Return the record and its CID. Raises Failed, with NO_POST if there is none."""
+        method = "com.atproto.repo.getRecord"
+        place = self._place(key, collection)
 
-    def _place(self, key: str) -> Record:
+        def read(answer: ApiResponse) -> tuple[Record, str]:
+            return answer.needed(dict, "value"), an_id(answer.at("cid"))
+
+        try:
+            return self._write(method, read=read, verb="GET", params=place)
+        except Failed:
+            if self.code == "RecordNotFound":
+                raise Failed(NO_POST) from None
+            raise
+
+    def delete(self, key: str, collection: str = COLLECTION) -> None:
+        """Repeatable."""
+        place = self._place(key, collection)
+        self._write("com.atproto.repo.deleteRecord", read=lambda _: None, json=place)
+
+    def _place(self, key: str, collection: str) -> Record:
+        return {"repo": self.did, "collection": collection, "rkey": key}
+
+    @property
+    def did(self) -> str:
         if not self.tokens:
             self.sign_in()
-        return {"repo": self.tokens["did"], "collection": COLLECTION, "rkey": key}
+        return self.tokens["did"]
 
     def _write(self, method: str, *, read: Callable[[ApiResponse], T], **options: Any) -> T:
         """Repeat a request once with new tokens."""
@@ -143,12 +170,19 @@ class BlueskyClient:
             self.tokens.update(made.tokens)
 
     def _post(
-        self, url: str, method: str, *, read: Callable[[ApiResponse], T], token: str = "", **options: Any
+        self,
+        url: str,
+        method: str,
+        *,
+        read: Callable[[ApiResponse], T],
+        verb: str = "POST",
+        token: str = "",
+        **options: Any,
     ) -> T:
         tokens = (self.tokens.get("access", ""), self.tokens.get("refresh", ""))
         headers = {"Authorization": f"Bearer {token}"} if token else {}
         api = replace(self._api, url=url, headers=headers, secrets=(*self._api.secrets, *tokens))
-        found: T = api.call("POST", f"/xrpc/{method}", read=read, **options)
+        found: T = api.call(verb, f"/xrpc/{method}", read=read, **options)
         return found
 
     def _signed_in(self, answer: ApiResponse) -> SignedIn:

@@ -133,8 +133,8 @@ def _record(
     post: Announcement, options: Mapping[str, str], text: str, facets: list[Record], number: int = 0
 ) -> Record:
     # Replies are later than what they reply to.
-    at = (post.at + timedelta(milliseconds=number)).astimezone(UTC).isoformat(timespec="milliseconds")
-    record: Record = {"$type": COLLECTION, "text": text, "createdAt": at.replace("+00:00", "Z")}
+    at = timestamp(post.at + timedelta(milliseconds=number))
+    record: Record = {"$type": COLLECTION, "text": text, "createdAt": at}
     shown = tags_of(facets)
     hidden = [tag for tag in post.hashtags if tag.casefold() not in shown]
     if facets:
@@ -147,3 +147,7 @@ def _record(
         label = "com.atproto.label.defs#selfLabels"
         record["labels"] = {"$type": label, "values": [{"val": warning}]}
     return record
+
+
+def timestamp(moment: datetime) -> str:
+    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -66,7 +66,7 @@ class ChannelSpec(Protocol):
     Sign-up forms list public channels. `needs_html`: it sends the rendered letter, not posts.
     `announcement_hook` may write the announcements. `is_by_code`: signing up needs a code that was sent to
     the destination. `is_companion`: it carries issues of another channel's newsletters for readers who asked
-    for it.
+    for it. `borrows`: kind of the destinations whose credentials it uses, by their core.
     """
 
     key: str
@@ -76,6 +76,7 @@ class ChannelSpec(Protocol):
     is_by_code: bool = False
     needs_html: bool = False
     is_companion: bool = False
+    borrows: str = ""
     arrangements: frozenset[str]
     destination_fields: tuple[Field, ...]
     announcement_hook: str = ""

@@ -217,6 +217,9 @@ def facts_of(lane: Lane) -> LaneFacts:
     credentials: Mapping[str, str] = {}
     if lane.kind == EMAIL:
         credentials = {"url": url_of(lane)}
+    elif shared := channels.get(lane.kind).borrows:
+        there = Destination.objects.filter(kind=shared, core=lane.account).first()
+        credentials = {**there.config, **_read(there.secrets)} if there else {}
     elif lane.parent is not None or not is_of_destination(lane):
         # A lane is its account's, or a part of it.
         name = (lane.parent or lane).account

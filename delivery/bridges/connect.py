@@ -119,7 +119,8 @@ def reconnect(
             setattr(row, field, value)
         row.save()
         # It rests because of the old credentials.
-        resting = Lane.objects.filter(kind=row.kind, account__in=cores)
+        borrowers = (each.key for each in channels.all_kinds() if each.borrows == row.kind)
+        resting = Lane.objects.filter(kind__in=(row.kind, *borrowers), account__in=cores)
         resting.update(free_at=None, failures=0, last_error="", refused_since=None)
     return row
 

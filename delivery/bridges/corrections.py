@@ -26,6 +26,7 @@ from common.refused import Refused
 from delivery.bridges.messages import letter_without_posts
 from delivery.issues.audience import kinds_that
 from delivery.issues.contents import arranged
+from delivery.issues.pause import BY_EDITOR, add_change
 from delivery.letters.build import issue_letter, newsletter_letter
 from delivery.links import issue_url
 from delivery.models import Correction, Delivery, Issue, IssueItem, RemotePost
@@ -187,22 +188,8 @@ def _queue_change(post: Delivery, correction: Correction, now: datetime) -> int:
     before = [change_key(post.pk, one) for one in range(1, correction.number)]
     waiting = Delivery.objects.filter(kind=Delivery.Kind.EDIT, key__in=before, issue=None, state__in=UNBEGUN)
     waiting.update(state=Delivery.State.CANCELLED, held_for="", last_error=DELETED if is_deletion else NEWER)
-    _, is_new = Delivery.objects.get_or_create(
-        kind=Delivery.Kind.DELETE if is_deletion else Delivery.Kind.EDIT,
-        key=change_key(post.pk, number),
-        issue=None,
-        defaults={
-            "destination_id": post.destination_id,
-            "subscription_id": post.subscription_id,
-            "language": post.language,
-            "lane_id": post.lane_id,
-            "domain": post.domain,
-            "priority": Delivery.Priority.FIRST if is_deletion else Delivery.Priority.ISSUE,
-            "created_at": now,
-            "due_at": now,
-        },
-    )
-    return int(is_new)
+    kind = Delivery.Kind.DELETE if is_deletion else Delivery.Kind.EDIT
+    return int(add_change(post, kind, number, now))
 
 
 class NotNeeded(Refused):
@@ -244,6 +231,10 @@ def change_of(delivery_id: int) -> PostChange:
     bridge = post.issue.subscribable
     if row.kind == Delivery.Kind.DELETE:
         return PostChange(sent, letter_without_posts(bridge))
+    if number > BY_EDITOR:
+        if _is_superseded(post, number, number):
+            raise NotNeeded(SUPERSEDED)
+        return PostChange(sent, issue_letter(post.issue))
     every = list(Correction.objects.filter(issue=post.issue).order_by("number"))
     wanted = next((one for one in every if one.number == number), None)
     if wanted is None or _is_superseded(post, number, len(every)):

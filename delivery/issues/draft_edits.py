@@ -28,7 +28,7 @@ from delivery.issues.broadcasts import (
 from delivery.issues.complete import complete_collection
 from delivery.issues.contents import Collected, card_of, collected, rendered_issue
 from delivery.issues.corrected import with_corrections
-from delivery.issues.pause import locked_issue, take_newest_version
+from delivery.issues.pause import change_at_companions, locked_issue, take_newest_version
 from delivery.issues.publish import locked_draft
 from delivery.models import Broadcast, Issue, IssueCard, IssueItem, IssueVersion, SetAside
 from delivery.models.delivery import NOT_FINISHED
@@ -277,6 +277,7 @@ def _store(issue: Issue, before: Draft, after: Draft, rendered: Rendered, now: d
     if is_out:
         locked.version += 1
         take_newest_version(locked)
+        change_at_companions(locked, now=now)
     return True
 
 

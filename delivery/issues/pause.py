@@ -15,6 +15,7 @@ from typing import Any
 from django.db import transaction
 from django.db.models import Case, Count, Exists, F, OuterRef, Q, QuerySet, SmallIntegerField, Value, When
 
+from channels.rules.meaning import change_key
 from common.passes import TimeBudget
 from common.ports.panels import CannotAct
 from common.refused import Refused
@@ -34,6 +35,8 @@ RECALL_WAIT, RECALL_LOOK = 1.0, 0.1
 LONGEST_PAUSE_REASON = 2000
 RETRYABLE = ("failed", "held", "deferred", "cancelled", "stored")
 MOST_DOMAINS_TO_RETRY = 50
+# Numbers of edits by an editor: above those of corrections.
+BY_EDITOR = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +128,43 @@ def take_newest_version(issue: Issue) -> int:
     """
     waiting = issue.deliveries.filter(state__in=(*WAITING, Delivery.State.HELD), begun_at=None)
     return waiting.filter(version__lt=issue.version).update(version=issue.version) if issue.version else 0
+
+
+@transaction.atomic
+def hide_issue(issue: Issue, *, now: datetime) -> None:
+    """Take it off all pages, and delete what companions published."""
+    Issue.objects.filter(pk=issue.pk).update(is_hidden=True)
+    change_at_companions(issue, now=now, is_deletion=True)
+
+
+def change_at_companions(issue: Issue, *, now: datetime, is_deletion: bool = False) -> int:
+    """Queue an edit, or a deletion, of what companions published. Return how many."""
+    kinds = issue.subscribable.companions.split()
+    posts = issue.deliveries.filter(destination__kind__in=kinds, state=Delivery.State.SENT) if kinds else ()
+    kind, number = (Delivery.Kind.EDIT, BY_EDITOR + issue.version)
+    if is_deletion:
+        kind, number = (Delivery.Kind.DELETE, 1)
+    return sum(add_change(post, kind, number, now) for post in posts)
+
+
+def add_change(post: Delivery, kind: Delivery.Kind, number: int, now: datetime) -> bool:
+    """Queue an edit or deletion of a sent post once."""
+    _, is_new = Delivery.objects.get_or_create(
+        kind=kind,
+        key=change_key(post.pk, number),
+        issue=None,
+        defaults={
+            "destination_id": post.destination_id,
+            "subscription_id": post.subscription_id,
+            "language": post.language,
+            "lane_id": post.lane_id,
+            "domain": post.domain,
+            "priority": Delivery.Priority.FIRST if kind == Delivery.Kind.DELETE else Delivery.Priority.ISSUE,
+            "created_at": now,
+            "due_at": now,
+        },
+    )
+    return is_new
 
 
 def cancel_issue(*, issue_id: int, now: datetime, budget: timedelta | None = None) -> int:

@@ -153,7 +153,10 @@ def queue(*, issue: Issue, recipients: "QuerySet[Subscription]", now: datetime, 
 
 def _kinds(newsletter: Subscribable) -> tuple[str, ...]:
     devices = (WEBPUSH,) if newsletter.offers_devices else ()
-    return (newsletter.channel, *devices, *newsletter.companions.split())
+    # Companions publish, so they carry only what is public.
+    is_public = newsletter.visibility == Subscribable.Visibility.PUBLIC
+    companions = newsletter.companions.split() if is_public else ()
+    return (newsletter.channel, *devices, *companions)
 
 
 def _queue_by(
@@ -201,6 +204,8 @@ def _recipients(issue: Issue, *, lock: bool = False) -> "QuerySet[Subscription]"
     """Return one subscription per person. `lock` for publishing. Raises like `subscribers_of`."""
     # (Who switches between its newsletters gets it by the current one.)
     rows = subscribers_of(issue, lock=lock).filter(destination__kind__in=_kinds(issue.subscribable))
+    if not issue.has_page:
+        rows = rows.exclude(destination__kind__in=issue.subscribable.companions.split())
     # Nobody switches between bridges.
     if channels.get(issue.subscribable.channel).public_sign_up:
         rows = not_switching(issue, rows)

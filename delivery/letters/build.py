@@ -95,6 +95,7 @@ def newsletter_letter(
         web_url=web_url,
         at=at,
         page_url=page_url(subscribable),
+        description=subscribable.description,
     )
 
 

@@ -26,7 +26,17 @@ from delivery.models.issue import NOT_ON_PAGES
 from delivery.rendering.errors import Rendered
 from delivery.rendering.facts import USUAL_THEME, TemplateSource
 from delivery.rendering.mail import render_mail
-from delivery.rendering.page_posts import FORM, ISSUE_PAGE, Link, PageFacts, Shown, post_of, render_page
+from delivery.rendering.page_posts import (
+    FORM,
+    ISSUE_PAGE,
+    NO_RECORDS,
+    Link,
+    PageFacts,
+    Records,
+    Shown,
+    post_of,
+    render_page,
+)
 from delivery.rendering.subjects import title as issue_title
 from feeds.parsing.entry import Entry
 from subscriptions.branding.brands import site_facts
@@ -47,7 +57,9 @@ ACCOUNT_MAILS = (PASSWORD_RESET, INVITATION, TEAM_INVITATION)
 _cache: TtlCache[tuple[str, bool]] = TtlCache(room=16_000_000, seconds=300, size=lambda page: len(page[0]))
 
 
-def issue_page(issue: Issue, *, read: Callable[[], Shown], form: Callable[[], str]) -> tuple[str, bool]:
+def issue_page(
+    issue: Issue, *, read: Callable[[], Shown], form: Callable[[], str], records: Records = NO_RECORDS
+) -> tuple[str, bool]:
     """Return the page of an issue from `with_surroundings`, and whether it uses a custom template.
 
     `read` returns the posts and `form` the sign-up form. If a custom template fails, ours is used.
@@ -58,6 +70,7 @@ def issue_page(issue: Issue, *, read: Callable[[], Shown], form: Callable[[], st
     facts = replace(
         _facts(newsletter, title=issue.title, published=issue.published_at or issue.created_at, pk=issue.pk),
         theme=theme_of(newsletter) if around.template else USUAL_THEME,
+        records=records,
     )
     form_facts = (newsletter.challenge, newsletter.offers_devices)
     key = hashlib.sha256(pickle.dumps((issue.token, issue.version, form_facts, around, facts))).hexdigest()

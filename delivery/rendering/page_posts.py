@@ -161,6 +161,17 @@ class Link:
 
 
 @dataclass(frozen=True, slots=True)
+class Records:
+    """Addresses of the records that an issue's page proves, or ""."""
+
+    publication: str = ""
+    document: str = ""
+
+
+NO_RECORDS = Records()
+
+
+@dataclass(frozen=True, slots=True)
 class Words:
     """Language of the page, which is its reader's."""
 
@@ -200,6 +211,7 @@ class PageFacts:
     site: SiteFacts = USUAL_SITE
     earlier: Link | None = None
     later: Link | None = None
+    records: Records = NO_RECORDS
     updated: datetime | None = None
     is_open: bool = False
     is_listed: bool = True
@@ -232,7 +244,7 @@ def render_page(facts: PageFacts) -> str:
     names = (
         "title", "published", "posts", "page_url", "archive_url", "issue_url", "stylesheet", "icon",
         "description", "summary", "picture", "note_top", "note_foot", "earlier", "later", "is_open",
-        "is_listed", "updated",
+        "is_listed", "updated", "records",
     )  # fmt: skip
     reads = spoken(facts.reads)
     with translation.override(reads), timezone.override(ZoneInfo(facts.time_zone)):

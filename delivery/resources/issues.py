@@ -29,6 +29,7 @@ from delivery.issues.pause import (
     failed_domains,
     failed_of,
     going_words,
+    hide_issue,
     pause_issue,
     pause_newsletter,
     resume_issue,
@@ -352,9 +353,9 @@ class Issues(Resource[Issue]):
         return Done(f"Sending to {pluralize(queued, 'late subscriber')}.", {"late": queued, "queued": queued})
 
     @verb("Hide its page", fits=lambda issue: may_have_page(issue) and not issue.is_hidden, is_rare=True)
-    def hide(self, issue: Issue) -> str:
+    def hide(self, issue: Issue, *, now: datetime) -> str:
         """Take an issue off the newsletter’s pages and feeds. Emails that were sent don’t change."""
-        Issue.objects.filter(pk=issue.pk).update(is_hidden=True)
+        hide_issue(issue, now=now)
         return "Its page is hidden. Links to it say that there is no such page."
 
     @verb("Show its page", fits=lambda issue: may_have_page(issue) and issue.is_hidden)

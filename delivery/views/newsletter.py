@@ -11,6 +11,7 @@ from django.utils.functional import cached_property
 from common.directions import language_tag
 from common.html.json_ld import json_ld
 from common.ports.ways import accounts_among, ways_of
+from delivery.bridges.records import records_of
 from delivery.views.devices import device_key
 from delivery.views.issues import newsletter_or_404, part_of_issue, published, share_of
 from delivery.views.ways import icon
@@ -70,6 +71,7 @@ class NewsletterPage(NewsletterSignUpPage):
             share=share,
             ways=[(way, icon(way.icon)) for way in ways],
             icon_of={name: icon(name) for name in ("email", "device")},
+            publication_uri=records_of(newsletter).publication,
         )
 
 

@@ -24,6 +24,7 @@ from django.views.decorators.http import require_safe
 
 from common.directions import language_tag
 from common.text import one_line, without_controls
+from delivery.bridges.records import records_of
 from delivery.issues.contents import with_words
 from delivery.letters.pages import issue_page
 from delivery.links import archive_url, issue_url
@@ -211,7 +212,8 @@ def issue(request: HttpRequest, name: str, pk: int) -> HttpResponse:
     """Show an issue as sent, without reader's fields."""
     found = issue_or_404(name, pk)
     form = partial(sign_up_form, found.subscribable)
-    html, is_own = issue_page(found, read=partial(shown_of, found), form=form)
+    records = records_of(found.subscribable, issue_id=pk)
+    html, is_own = issue_page(found, read=partial(shown_of, found), form=form, records=records)
     response = HttpResponse(html)
     if is_own:
         response.headers["Content-Security-Policy"] = OWN_STYLES

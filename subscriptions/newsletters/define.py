@@ -268,6 +268,14 @@ def _check_channel(subscribable: Subscribable) -> None:
         subscribable.sign_up = Subscribable.SignUp.CLOSED
 
 
+def set_companion(newsletter: Subscribable, key: str, *, is_on: bool) -> None:
+    """Let a companion carry its issues, or no longer. Run it in a transaction."""
+    row = Subscribable.objects.select_for_update(no_key=True).get(pk=newsletter.pk)
+    keys = [other for other in row.companions.split() if other != key] + ([key] if is_on else [])
+    row.companions = newsletter.companions = " ".join(keys)
+    row.save(update_fields=["companions"])
+
+
 def check_params(params: Mapping[str, Any]) -> None:
     """Raise ValidationError unless names are identifiers and values texts."""
     for key, value in params.items():

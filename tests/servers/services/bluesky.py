@@ -20,10 +20,13 @@ HANDLE = "bees.fake.example"
 PASSWORD = "abcd-efgh-ijkl-mnop"
 PUT = "/xrpc/com.atproto.repo.putRecord"
 DELETE = "/xrpc/com.atproto.repo.deleteRecord"
+GET = "/xrpc/com.atproto.repo.getRecord"
 UPLOAD = "/xrpc/com.atproto.repo.uploadBlob"
 SIGN_IN = "/xrpc/com.atproto.server.createSession"
 REFRESH = "/xrpc/com.atproto.server.refreshSession"
 POST = "app.bsky.feed.post"
+PUBLICATION, DOCUMENT = "site.standard.publication", "site.standard.document"
+LARGEST_REQUEST = 150 * 1024
 TID = re.compile(r"[2-7a-j][2-7a-z]{12}")
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 # JavaScript's white space includes the byte order mark.
@@ -41,11 +44,13 @@ def need(is_right: Any, what: str) -> None:
 
 
 class BlueskyServer(ApiServer):
-    """Bluesky server. `says` is the reply to every new post. `uses` is how often a token is valid."""
+    """Bluesky server. `says` is the reply to new posts and documents. `uses`: how often a token is valid."""
 
     def __init__(self) -> None:
         super().__init__()
         self.records: dict[str, dict[str, Any]] = {}
+        self.publications: dict[str, dict[str, Any]] = {}
+        self.documents: dict[str, dict[str, Any]] = {}
         self.blobs: dict[str, dict[str, Any]] = {}
         self.password, self.uses, self.names_pds = PASSWORD, 10**6, True
         # Scope of the issued tokens; "" for opaque ones.
@@ -58,7 +63,7 @@ class BlueskyServer(ApiServer):
         self.refreshable: set[str] = set()
 
     def posts(self, request: Request) -> bool:
-        return request.place == PUT
+        return request.place == PUT and request.json["collection"] != PUBLICATION
 
     def revoke(self) -> None:
         """Revoke the app password and all sessions made with it."""
@@ -89,13 +94,16 @@ class BlueskyServer(ApiServer):
         if not self.left[token]:
             return Reply(400, {"error": "ExpiredToken", "message": "Token has expired"})
         self.left[token] -= 1
-        acts = {PUT: self._put, DELETE: self._delete, UPLOAD: self._upload}
+        if request.place != UPLOAD and len(request.body) > LARGEST_REQUEST:
+            return Reply(413, {"error": "PayloadTooLargeError", "message": "request entity too large"})
+        acts = {PUT: self._put, GET: self._get, DELETE: self._delete, UPLOAD: self._upload}
         if request.place not in acts:
             return Reply(404, {"error": "MethodNotImplemented", "message": "Method Not Implemented"})
         try:
             return acts[request.place](request)
         except Refused as refused:
-            code = "BlobNotFound" if "blob" in str(refused) else "InvalidRequest"
+            codes = ("BlobNotFound", "RecordNotFound", "InvalidSwap")
+            code = next((code for code in codes if str(refused).startswith(code)), "InvalidRequest")
             return Reply(400, {"error": code, "message": str(refused)})
 
     def _sign_in(self, request: Request) -> Reply:
@@ -134,21 +142,47 @@ class BlueskyServer(ApiServer):
         return Reply(body={"blob": blob})
 
     def _delete(self, request: Request) -> Reply:
-        need(request.json["repo"] == DID and request.json["collection"] == POST, "not there")
-        self.records.pop(request.json["rkey"], None)
+        need(request.json["repo"] == DID, "not there")
+        self.stored(request.json["collection"]).pop(request.json["rkey"], None)
         return Reply(body={})
+
+    def stored(self, collection: str) -> dict[str, dict[str, Any]]:
+        kept = {POST: self.records, PUBLICATION: self.publications, DOCUMENT: self.documents}
+        need(collection in kept, "unknown collection")
+        return kept[collection]
+
+    def _get(self, request: Request) -> Reply:
+        place = request.query
+        need(place["repo"] == DID, "not there")
+        record = self.stored(place["collection"]).get(place["rkey"])
+        need(record is not None, "RecordNotFound: Could not locate record")
+        assert record is not None
+        uri = f"at://{DID}/{place['collection']}/{place['rkey']}"
+        return Reply(body={"uri": uri, "cid": cid_of(record), "value": record})
 
     def _put(self, request: Request) -> Reply:
         said = request.json
-        need(said["repo"] == DID and said["collection"] == POST and said["validate"], "not there")
+        kept, record = self.stored(said["collection"]), said["record"]
+        need(said["repo"] == DID and record["$type"] == said["collection"], "not there")
         need(TID.fullmatch(said["rkey"]), "rkey is no TID")
-        check_record(said["record"], self.blobs)
+        if "swapRecord" in said:
+            present = kept.get(said["rkey"])
+            need(present and cid_of(present) == said["swapRecord"], "InvalidSwap: Record was at another CID")
+        if said["collection"] == POST:
+            need(said["validate"], "not validated")
+            check_record(record, self.blobs)
+        else:
+            # As the real server, which doesn't know them.
+            need("validate" not in said, f"Unknown lexicon type: {said['collection']}")
+            check_standard_site(record, self.blobs)
         for end in said["record"].get("reply", {}).values():
             there = self.records.get(end["uri"].rpartition("/")[2])
             need(there is not None and cid_of(there) == end["cid"], "reply to nothing")
-        self.records[said["rkey"]] = said["record"]
-        self.writes.append(said["record"])
-        return Reply(body={"uri": f"at://{DID}/{POST}/{said['rkey']}", "cid": cid_of(said["record"])})
+        # An equal record is no change.
+        if kept.get(said["rkey"]) != record or said["collection"] == POST:
+            self.writes.append(record)
+        kept[said["rkey"]] = record
+        return Reply(body={"uri": f"at://{DID}/{said['collection']}/{said['rkey']}", "cid": cid_of(record)})
 
 
 def check_record(record: dict[str, Any], blobs: Mapping[str, dict[str, Any]]) -> None:
@@ -166,6 +200,37 @@ def check_record(record: dict[str, Any], blobs: Mapping[str, dict[str, Any]]) ->
     check_facets(text, record.get("facets", []))
     if "embed" in record:
         check_card(record["embed"], blobs)
+
+
+def check_standard_site(record: dict[str, Any], blobs: Mapping[str, dict[str, Any]]) -> None:
+    """Check a publication or document by the strictest of the lexicons. Raises Refused."""
+
+    def check_text(name: str, text: str, graphemes: int, octets: int) -> None:
+        need(grapheme.length(text) <= graphemes and len(text.encode()) <= octets, f"{name} is too long")
+        need(not re.search(r"[\x00-\x09\x0b-\x1f\x7f]", text), f"{name} has control characters")
+
+    if record["$type"] == PUBLICATION:
+        need(record.keys() <= {"$type", "url", "name", "description"} and record["name"], "fields")
+        check_uri(record["url"])
+        need(not record["url"].endswith("/"), "url ends with a slash")
+        check_text("name", record["name"], 128, 1_280)
+        check_text("description", record.get("description", ""), 300, 3_000)
+        return
+    optional = {"description", "textContent", "tags", "coverImage", "updatedAt"}
+    required = {"$type", "site", "path", "title", "publishedAt"}
+    need(required <= record.keys() <= required | optional, "fields")
+    need(re.fullmatch(rf"at://{DID}/{PUBLICATION}/{TID.pattern}", record["site"]), "site")
+    need(record["path"].startswith("/") and record["title"], "path or title")
+    times = (record["publishedAt"], record.get("updatedAt", record["publishedAt"]))
+    need(all(map(TIME.fullmatch, times)), "time")
+    check_text("title", record["title"], 500, 5_000)
+    check_text("description", record.get("description", ""), 3_000, 30_000)
+    check_text("textContent", record.get("textContent", ""), 10**6, 10**6)
+    for tag in record.get("tags", ()):
+        check_text("tags", tag, 50, 100)
+    if cover := record.get("coverImage"):
+        need(blobs.get(cover["ref"]["$link"]) == cover, "BlobNotFound: Could not find blob")
+        need(cover["size"] < 1_000_000, "coverImage is too large")
 
 
 def check_facets(text: bytes, facets: list[dict[str, Any]]) -> None:
@@ -194,7 +259,7 @@ def check_card(embed: dict[str, Any], blobs: Mapping[str, dict[str, Any]]) -> No
     check_uri(card["uri"])
     need(isinstance(card["title"], str) and isinstance(card["description"], str), "card")
     if "thumb" in card:
-        need(blobs.get(card["thumb"]["ref"]["$link"]) == card["thumb"], "Could not find blob")
+        need(blobs.get(card["thumb"]["ref"]["$link"]) == card["thumb"], "BlobNotFound: Could not find blob")
         need(card["thumb"]["size"] <= 1_000_000, "thumb is too large")
 
 

@@ -43,6 +43,7 @@ class PigeonSpec:
     is_by_code = False
     needs_html = False
     is_companion = False
+    borrows = ""
     announcement_hook = ""
     arrangements = frozenset({"each"})
     destination_fields: tuple[Field, ...] = ()

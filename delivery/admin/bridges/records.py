@@ -1,0 +1,96 @@
+"""The tab Share of a newsletter: its records in an AT Protocol account."""
+
+from typing import Any
+
+from django import forms
+from django.http import HttpRequest
+
+from common.clock import utcnow
+from common.parts import Button, Code, Facts, Part, Text
+from common.ports.panels import Action, CannotAct, Panel
+from common.refused import Refused
+from delivery.admin.bridges.add import add_bridge_url
+from delivery.bridges.records import accounts, is_on, records_of, subscription_of, switch_off, switch_on
+from subscriptions.models import Destination, Subscribable
+
+OFFER = (
+    "Apps for reading on the AT Protocol, which Bluesky uses, can show this newsletter. Each issue "
+    "becomes a record in your account, without a post on Bluesky."
+)
+NO_ACCOUNT = "Add a bridge to Bluesky first. Its account is used."
+
+
+class AccountForm(forms.Form):
+    account = forms.ModelChoiceField(
+        Destination.objects.none(), label="Account", empty_label=None, help_text=NO_ACCOUNT
+    )
+
+    def __init__(self, keys: Any = (), **options: Any) -> None:
+        super().__init__(**options)
+        field = self.fields["account"]
+        assert isinstance(field, forms.ModelChoiceField)  # noqa: S101 - for mypy
+        field.queryset = accounts()
+        if accounts().exists():
+            field.help_text = "An account of a Bluesky bridge."
+
+
+def may_have_records(newsletter: Subscribable) -> bool:
+    return newsletter.visibility == Subscribable.Visibility.PUBLIC and not is_on(newsletter)
+
+
+def records(newsletter: Subscribable) -> Part:
+    subscription = subscription_of(newsletter)
+    if subscription is None:
+        if newsletter.visibility != Subscribable.Visibility.PUBLIC:
+            return ""
+        if accounts().exists():
+            return OFFER
+        return (OFFER, NO_ACCOUNT, Button(add_bridge_url(), "Add a bridge", is_plain=True))
+    to = subscription.destination
+    trouble = f"Nothing is written: {to.disabled_reason} Reconnect the bridge, and start again here."
+    return (
+        Text(trouble, "alert") if to.disabled_at else "",
+        Facts(("Account", to.label)),
+        Code(records_of(newsletter).publication, is_copied=True),
+    )
+
+
+def publish_records(request: HttpRequest, keys: list[int], account: Destination) -> str:
+    try:
+        for newsletter in Subscribable.objects.filter(pk__in=keys):
+            switch_on(newsletter, account, now=utcnow())
+    except Refused as error:
+        raise CannotAct(str(error)) from error
+    return f"Its next issues become records of {account}."
+
+
+def stop_records(request: HttpRequest, keys: list[int]) -> str:
+    for newsletter in Subscribable.objects.filter(pk__in=keys):
+        switch_off(newsletter, now=utcnow())
+    return "No more records are written."
+
+
+def what_stops(keys: list[int]) -> list[str]:
+    return ["Records that exist stay in the account, but this site no longer confirms that they are its own."]
+
+
+PANEL = Panel("AT Protocol", records, order=36, tab="share")
+ACTIONS = (
+    Action(
+        "publish_records",
+        "Publish for AT Protocol readers",
+        publish_records,
+        form=AccountForm,
+        fits=may_have_records,
+        tab="share",
+    ),
+    Action(
+        "stop_records",
+        "Stop AT Protocol records",
+        stop_records,
+        confirm=what_stops,
+        fits=is_on,
+        tab="share",
+        is_rare=True,
+    ),
+)
