@@ -164,7 +164,7 @@ def document_of(letter: Letter) -> Document:
 
 
 def _text(post: Announcement) -> str:
-    """Return the posts' text, without those that have a content warning."""
+    """Return the posts' text. Posts with a content warning have none."""
     parts = list[str]()
     for entry in post.posts:
         if post.is_digest:

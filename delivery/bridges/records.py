@@ -57,7 +57,7 @@ def switch_on(newsletter: Subscribable, account: Destination, *, now: datetime) 
 
 @transaction.atomic
 def switch_off(newsletter: Subscribable, *, now: datetime) -> None:
-    """Write no more records. Those that exist stay. Idempotent."""
+    """Write no more records. Existing ones stay. Idempotent."""
     set_companion(newsletter, KEY, is_on=False)
     _leave(newsletter, now=now)
 

@@ -35,7 +35,7 @@ RECALL_WAIT, RECALL_LOOK = 1.0, 0.1
 LONGEST_PAUSE_REASON = 2000
 RETRYABLE = ("failed", "held", "deferred", "cancelled", "stored")
 MOST_DOMAINS_TO_RETRY = 50
-# Numbers of edits by an editor: above those of corrections.
+# Added to the number of an editor's edit: corrections have lower ones.
 BY_EDITOR = 1_000_000
 
 

@@ -45,8 +45,8 @@ class Publishing(Skeeting):
 
     def composed(self, of: Letter | None = None, to: Recipient | None = None, **options: str) -> Any:
         of = of or letter()
-        facts = {"web_url": f"{PAGE}archive/7/", "page_url": PAGE, "description": "About bees"}
-        return super().composed(replace(of, **facts), to, **options)
+        of = replace(of, web_url=f"{PAGE}archive/7/", page_url=PAGE, description="About bees")
+        return super().composed(of, to, **options)
 
     @property
     def document(self) -> dict[str, Any]:
