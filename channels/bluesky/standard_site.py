@@ -61,7 +61,9 @@ class StandardSiteChannel(EditingSession, BlueskySession, Service):
     # A record costs three of 5,000 points an hour.
     lane = LaneDefaults(spacing_seconds=5.0)
     option_fields: tuple[Field, ...] = ()
-    destination_fields: tuple[Field, ...] = (Field("did", "Account (DID)", required=True, clean=did),)
+    destination_fields: tuple[Field, ...] = (
+        Field("did", "Account (DID)", "That of a Bluesky bridge.", required=True, clean=did),
+    )
 
     def parse_destination(self, data: Mapping[str, str]) -> ParsedDestination:
         core = read_fields(self.destination_fields, data, owner=self.label)["did"]

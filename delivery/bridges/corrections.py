@@ -231,14 +231,12 @@ def change_of(delivery_id: int) -> PostChange:
     bridge = post.issue.subscribable
     if row.kind == Delivery.Kind.DELETE:
         return PostChange(sent, letter_without_posts(bridge))
-    if number > BY_EDITOR:
-        if _is_superseded(post, number, number):
-            raise NotNeeded(SUPERSEDED)
-        return PostChange(sent, issue_letter(post.issue))
     every = list(Correction.objects.filter(issue=post.issue).order_by("number"))
     wanted = next((one for one in every if one.number == number), None)
-    if wanted is None or _is_superseded(post, number, len(every)):
+    if (wanted is None and number < BY_EDITOR) or _is_superseded(post, number, len(every)):
         raise NotNeeded(SUPERSEDED)
+    if wanted is None:
+        return PostChange(sent, issue_letter(post.issue))
     if post.destination.kind not in kinds_that(EDIT_CORRECTED, bridge):
         raise NotNeeded(SWITCHED_OFF)
     before = _standing(post, post.issue, every[: number - 1])

@@ -37,6 +37,7 @@ RETRYABLE = ("failed", "held", "deferred", "cancelled", "stored")
 MOST_DOMAINS_TO_RETRY = 50
 # Added to the number of an editor's edit: corrections have lower ones.
 BY_EDITOR = 1_000_000
+CHANGE_PRIORITY = {Delivery.Kind.EDIT: Delivery.Priority.ISSUE, Delivery.Kind.DELETE: Delivery.Priority.FIRST}
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,18 +138,18 @@ def hide_issue(issue: Issue, *, now: datetime) -> None:
     change_at_companions(issue, now=now, is_deletion=True)
 
 
-def change_at_companions(issue: Issue, *, now: datetime, is_deletion: bool = False) -> int:
-    """Queue an edit, or a deletion, of what companions published. Return how many."""
-    kinds = issue.subscribable.companions.split()
-    posts = issue.deliveries.filter(destination__kind__in=kinds, state=Delivery.State.SENT) if kinds else ()
-    kind, number = (Delivery.Kind.EDIT, BY_EDITOR + issue.version)
+def change_at_companions(issue: Issue, *, now: datetime, is_deletion: bool = False) -> None:
+    """Queue an edit, or a deletion, of what companions published."""
+    kind, number = Delivery.Kind.EDIT, BY_EDITOR + issue.version
     if is_deletion:
-        kind, number = (Delivery.Kind.DELETE, 1)
-    return sum(add_change(post, kind, number, now) for post in posts)
+        kind, number = Delivery.Kind.DELETE, 1
+    if kinds := issue.subscribable.companions.split():
+        for post in issue.deliveries.filter(destination__kind__in=kinds, state=Delivery.State.SENT):
+            add_change(post, kind, number, now)
 
 
 def add_change(post: Delivery, kind: Delivery.Kind, number: int, now: datetime) -> bool:
-    """Queue an edit or deletion of a sent post once."""
+    """Queue an edit or deletion of a sent post once. Return whether it is new."""
     _, is_new = Delivery.objects.get_or_create(
         kind=kind,
         key=change_key(post.pk, number),
@@ -159,7 +160,7 @@ def add_change(post: Delivery, kind: Delivery.Kind, number: int, now: datetime) 
             "language": post.language,
             "lane_id": post.lane_id,
             "domain": post.domain,
-            "priority": Delivery.Priority.FIRST if kind == Delivery.Kind.DELETE else Delivery.Priority.ISSUE,
+            "priority": CHANGE_PRIORITY[kind],
             "created_at": now,
             "due_at": now,
         },

@@ -154,9 +154,8 @@ def queue(*, issue: Issue, recipients: "QuerySet[Subscription]", now: datetime, 
 def _kinds(newsletter: Subscribable) -> tuple[str, ...]:
     devices = (WEBPUSH,) if newsletter.offers_devices else ()
     # Companions publish, so they carry only what is public.
-    is_public = newsletter.visibility == Subscribable.Visibility.PUBLIC
-    companions = newsletter.companions.split() if is_public else ()
-    return (newsletter.channel, *devices, *companions)
+    companions = newsletter.companions if newsletter.visibility == "public" else ""
+    return (newsletter.channel, *devices, *companions.split())
 
 
 def _queue_by(

@@ -22,16 +22,14 @@ NO_ACCOUNT = "Add a bridge to Bluesky first. Its account is used."
 
 class AccountForm(forms.Form):
     account = forms.ModelChoiceField(
-        Destination.objects.none(), label="Account", empty_label=None, help_text=NO_ACCOUNT
+        accounts(),
+        label="Account",
+        empty_label=None,
+        help_text="An account of a Bluesky bridge. If there is none, add a bridge first.",
     )
 
     def __init__(self, keys: Any = (), **options: Any) -> None:
         super().__init__(**options)
-        field = self.fields["account"]
-        assert isinstance(field, forms.ModelChoiceField)  # noqa: S101 - for mypy
-        field.queryset = accounts()
-        if accounts().exists():
-            field.help_text = "An account of a Bluesky bridge."
 
 
 def may_have_records(newsletter: Subscribable) -> bool:
@@ -75,22 +73,22 @@ def what_stops(keys: list[int]) -> list[str]:
 
 
 PANEL = Panel("AT Protocol", records, order=36, tab="share")
-ACTIONS = (
-    Action(
-        "publish_records",
-        "Publish for AT Protocol readers",
-        publish_records,
-        form=AccountForm,
-        fits=may_have_records,
-        tab="share",
-    ),
-    Action(
-        "stop_records",
-        "Stop AT Protocol records",
-        stop_records,
-        confirm=what_stops,
-        fits=is_on,
-        tab="share",
-        is_rare=True,
-    ),
+START = Action(
+    "publish_records",
+    "Publish for AT Protocol readers",
+    publish_records,
+    # Other newsletters' bridges have accounts, too.
+    permission="everywhere",
+    form=AccountForm,
+    fits=may_have_records,
+    tab="share",
+)
+STOP = Action(
+    "stop_records",
+    "Stop AT Protocol records",
+    stop_records,
+    confirm=what_stops,
+    fits=is_on,
+    is_rare=True,
+    tab="share",
 )
