@@ -63,12 +63,12 @@ class StatusLimits:
 
 
 def status_length(text: str, per_url: int) -> int:
-    """Count links and mentions at their cost: never less than the instance does."""
+    """Count links and mentions at their cost: never less than the instance, which may see several in one."""
 
     def price(link: re.Match[str]) -> str:
         before = link.string[link.start() - 1] if link.start() else " "
         is_certain = _CERTAIN.fullmatch(link[0]) and not (before.isalnum() or before in _NO_LINK_AFTER)
-        return "x" * (per_url if is_certain else per_url + graphemes(link[0]))
+        return "x" * (per_url if is_certain else per_url * link[0].count("://") + graphemes(link[0]))
 
     return graphemes(_REMOTE_MENTION.sub(r"\1", _LINK.sub(price, text)))
 

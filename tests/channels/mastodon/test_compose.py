@@ -371,7 +371,7 @@ def test_what_an_instance_may_take_in_part_costs_a_link_and_all_its_characters(l
     assert status_length(link, 23) == 23 + len(link)
 
 
-@example("https://a.co.uk/https://blog.example/", 17)
+@example("https://a.co.uk/https://blog.example/ https://b.com/)https://b.com/)https://b.com/", 30)
 @given(LINKED_WORDS, st.sampled_from([17, 23, 30]))
 def test_no_instance_counts_more_than_we_do(text: str, per_url: int) -> None:
     assert graphemes(_INSTANCE_LINK.sub("x" * per_url, text)) <= status_length(text, per_url)
