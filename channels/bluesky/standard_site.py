@@ -22,7 +22,7 @@ from channels.http.session import EditingSession
 from channels.letter import Letter, Recipient
 from common.html.plain_text import to_text
 from common.ports.channels import Field, ParsedDestination, read_fields
-from common.truncation import cut_at_word, cut_to, plain_line
+from common.truncation import cut_to, plain_line
 
 PUBLICATION, DOCUMENT = "site.standard.publication", "site.standard.document"
 LONGEST_TITLE = 500
@@ -174,4 +174,6 @@ def _text(post: Announcement) -> str:
         if not entry.warning:
             parts.append(to_text(entry.html, width=None).strip())
     text = "\n\n".join(filter(None, parts))[:LONGEST_TEXT].encode("utf-8", "ignore").decode()
-    return cut_at_word(text, lambda words: len(json.dumps(words)) <= LONGEST_TEXT)
+    while (size := len(json.dumps(text))) > LONGEST_TEXT:
+        text = text[: len(text) * LONGEST_TEXT // size]
+    return text

@@ -33,7 +33,7 @@ class AccountForm(forms.Form):
 
 
 def may_have_records(newsletter: Subscribable) -> bool:
-    return newsletter.visibility == Subscribable.Visibility.PUBLIC and not is_on(newsletter)
+    return newsletter.visibility == Subscribable.Visibility.PUBLIC and subscription_of(newsletter) is None
 
 
 def records(newsletter: Subscribable) -> Part:

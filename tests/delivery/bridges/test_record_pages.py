@@ -36,6 +36,7 @@ def test_a_newsletter_gets_records_of_a_bridges_account(admin_client: Client) ->
     page = share(admin_client, newsletter)
     assert f"@{HANDLE}" in page
     assert f"at://{DID}/site.standard.publication/" in page
+    assert "Publish for AT Protocol readers" not in page
     act(admin_client, "stop_records", newsletter)
     newsletter.refresh_from_db()
     assert newsletter.companions == ""
