@@ -116,7 +116,7 @@ class TestRecords(Publishing):
         assert self.document["description"] == "Pain"
         assert "textContent" not in self.document
 
-    @pytest.mark.parametrize("text", ["é" * 300_000, "wörter " * 60_000, "蜂" * 100_000, "\ud83dbees"])
+    @pytest.mark.parametrize("text", ["é" * 60_000, "wörter " * 20_000, "蜂" * 30_000, "\ud83dbees"])
     def test_any_text_fits_a_request(self, text: str) -> None:
         expect(self.post(letter(entries=(entry(content=text),))), Sent)
         assert self.document["textContent"]
