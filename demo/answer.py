@@ -24,6 +24,12 @@ class ApiRequest:
     def query(self) -> dict[str, str]:
         return dict(parse_qsl(urlsplit(self.url).query, keep_blank_values=True))
 
+    @property
+    def is_foreign(self) -> bool:
+        """Whether a page of another site sends it. The demo's pages have no sign-in."""
+        origin = self.headers.get("Origin", "")
+        return bool(origin) and urlsplit(origin).netloc != self.headers.get("Host")
+
 
 @dataclass(frozen=True, slots=True)
 class ApiAnswer:

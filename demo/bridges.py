@@ -1,23 +1,31 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from pathlib import Path
 from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.urls import reverse
 
+from channels.activitypub.signatures import new_key, public_pem
 from common.admin.html import object_url
 from delivery.bridges.connect import connect_bridge, typed_destination
 from delivery.models import Delivery
 from demo.discord.api import WEBHOOK_URL
 from demo.discord.places import DISCORD
+from demo.fediverse import FEDIVERSE, Ada
 from demo.mastodon import ACCOUNT, MASTODON, TOKEN
+from fediverse.actors import private_key, switch_on
+from fediverse.exchange import exchange, receive
+from fediverse.rules.activities import read
 from feedletter_site.monitoring.attention import Alert
 from feeds.models import Feed
+from subscriptions.links import page_url
 from subscriptions.models import Subscribable
 
 # Each post takes 50 ms of the replay.
 BRIDGED = timedelta(days=3)
+FOLLOWED = "harbour-notes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +43,12 @@ def services_url() -> str:
 
 
 def timeline_urls() -> dict[str, str]:
-    return {service: f"{services_url()}/{service}/" for service in (MASTODON, DISCORD)}
+    return {service: f"{services_url()}/{service}/" for service in (MASTODON, DISCORD, FEDIVERSE)}
 
 
 def alerts() -> list[Alert]:
     """Say on the overview where emails are, and where the bridges post."""
-    services = ("See Mastodon and Discord", f"{services_url()}/")
+    services = ("See Mastodon, Discord and the Fediverse", f"{services_url()}/")
     words = "This is a demo: emails stay in its mailbox"
     return [Alert(words, "Open the mailbox", reverse("delivery:mailbox"), services)]
 
@@ -74,10 +82,22 @@ def connect_all(feed: Feed, now: datetime) -> None:
         )
 
 
+def let_ada_follow(newsletter: Subscribable, now: datetime) -> None:
+    """Let the Fediverse follow it, and Ada do so at a past time, without the site (network)."""
+    switch_on(newsletter, now=now)
+    ada = Ada(services_url(), page_url(newsletter), public_pem(private_key()), new_key(), follows=False)
+    ada.save(Path(settings.DATA_DIR))
+    request, _ = ada.signed(ada.activity("Follow", ada.followed), now=now)
+    if asked := read(request.body, site=settings.SITE_URL):
+        receive(request, asked, now=now)
+    exchange(clock=lambda: now)
+
+
 def admin_urls() -> list[str]:
-    names = [bridge.name for bridge in demo_bridges()]
+    """Return the pages of the bridges, and of the newsletter that Ada follows."""
+    names = [*(bridge.name for bridge in demo_bridges()), FOLLOWED]
     rows = Subscribable.objects.in_bulk(names, field_name="name")
-    return [object_url(rows[name]) for name in names]
+    return [f"{object_url(rows[name])}{'?tab=share' if name == FOLLOWED else ''}" for name in names]
 
 
 def posts_of_bridges() -> int:

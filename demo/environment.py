@@ -17,6 +17,7 @@ from demo.content.post import ZONE
 from demo.discord.interactions import Application
 from demo.discord.places import API as DISCORD_API
 from demo.discord.portal import KEPT_IN
+from demo.fediverse import KEPT_IN as ADA
 from demo.services import KEY_NAME
 from demo.sign_in import LINKS
 from demo.timeline import PICTURES, TIMELINE
@@ -50,7 +51,7 @@ NOT_OURS = (
 LOOPBACK = "127.0.0.1"
 PORTS = 50
 APPLICATION = "1000000000000000005"
-LEFTOVERS = ("*.db", "*.db-wal", "*.db-shm", "up.alive", TIMELINE, KEPT_IN, f"{PICTURES}/*", f"{LINKS}/*")
+LEFTOVERS = ("*.db", "*.db-*", "up.alive", TIMELINE, KEPT_IN, ADA, f"{PICTURES}/*", f"{LINKS}/*")
 
 
 def enter() -> None:

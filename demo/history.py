@@ -11,7 +11,7 @@ from delivery.bounces.fields import BounceFinding
 from delivery.bounces.record import take_finding
 from delivery.models import Delivery
 from delivery.rules.bounce_policy import BounceKind
-from demo.bridges import BRIDGED, connect_all
+from demo.bridges import BRIDGED, FOLLOWED, connect_all, let_ada_follow
 from demo.dressing import APPROVED, APPROVED_FROM, ask_for_approval, begin_draft, send_editors_email
 from subscriptions.models import Subscribable, Subscription
 from subscriptions.subscribers.admin_changes import subscribe
@@ -108,6 +108,7 @@ class History:
         if with_bridges:
             feed = weekly.feeds.get()
             happenings.append(Happening(end - BRIDGED, partial(connect_all, feed)))
+            happenings.append(Happening(end - BRIDGED, partial(let_ada_follow, newsletters[FOLLOWED])))
         self.waiting = sorted(happenings, key=lambda one: one.at, reverse=True)
 
     def until(self, now: datetime) -> None:

@@ -57,6 +57,7 @@ def signpost(urls: Mapping[str, str], user: str, password: str) -> Iterator[str]
     yield f"Sample blog  {urls['blog']}"
     yield f"Mastodon     {urls['mastodon']}   where a bridge posts"
     yield f"Discord      {urls['discord']}   where another bridge posts; try the bot there: /feed add"
+    yield f"Fediverse    {urls['fediverse']}   where Ada follows a newsletter, likes and answers its issues"
 
 
 def farewell() -> Iterator[str]:

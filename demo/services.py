@@ -1,4 +1,4 @@
-"""The demo's Mastodon and Discord on loopback.
+"""The demo's Mastodon, Discord and Fediverse server on loopback.
 
 `python -m demo.services PORT FOLDER ELSEWHERE`; ELSEWHERE is JSON.
 """
@@ -25,6 +25,7 @@ from demo.discord.api import DiscordApi
 from demo.discord.interactions import ANSWER_SECONDS, Application, Interactions
 from demo.discord.places import API, BOT_NAME
 from demo.discord.portal import Portal
+from demo.fediverse_pages import FediversePages
 from demo.mastodon_oauth import MastodonOAuth
 from demo.timeline import Timeline
 
@@ -37,6 +38,7 @@ KEY_NAME = "FEEDLETTER_DEMO_DISCORD_KEY"
 class Elsewhere:
     mastodon: str = ""
     discord: str = ""
+    fediverse: str = ""
     bot: str = ""
     blog: str = ""
 
@@ -47,7 +49,7 @@ def application_here() -> Application:
 
 
 def deliver(url: str, body: bytes, headers: Mapping[str, str]) -> tuple[int, bytes]:
-    """Post to the application within three seconds. Raises OSError."""
+    """Post to the site within three seconds. Raises OSError."""
     answer = requests.post(
         url, data=body, headers=dict(headers), timeout=ANSWER_SECONDS, allow_redirects=False
     )
@@ -77,6 +79,8 @@ class ServicesServer(ThreadingHTTPServer):
             self.discord, bridge=self.elsewhere.discord, bot=self.elsewhere.bot, blog=self.elsewhere.blog
         )
 
+        self.fediverse = FediversePages(folder, self.timeline, deliver, link=self.elsewhere.fediverse)
+
     def api_answer(self, request: ApiRequest) -> ApiAnswer:
         if request.path.startswith(API):
             return self.discord.answer(request)
@@ -85,6 +89,8 @@ class ServicesServer(ThreadingHTTPServer):
     def page(self, request: ApiRequest) -> PageAnswer:
         if (of_discord := self.pages.answer(request)) is not None:
             return replace(of_discord, policy=pages.DISCORD_POLICY)
+        if (of_ada := self.fediverse.answer(request)) is not None:
+            return of_ada
         path = request.path.strip("/")
         folder, _, name = path.partition("/")
         if path == mastodon.MASTODON:

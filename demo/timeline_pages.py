@@ -4,10 +4,11 @@ from html import escape
 
 from demo.content.post import ZONE
 from demo.discord.places import DISCORD
+from demo.fediverse import FEDIVERSE
 from demo.mastodon import ACCOUNT, MASTODON
 from demo.timeline import PICTURES, Timeline, TimelinePost
 
-SERVICE_NAMES = {MASTODON: "Mastodon", DISCORD: "Discord"}
+SERVICE_NAMES = {MASTODON: "Mastodon", DISCORD: "Discord", FEDIVERSE: "The Fediverse"}
 PLACE = f"@{ACCOUNT}"
 POLICY = (
     "default-src 'none'; img-src 'self' data: http://127.0.0.1:*; style-src 'unsafe-inline'; "
@@ -41,12 +42,20 @@ article { background: var(--card); border: 1px solid var(--line); border-radius:
 .text { white-space: pre-line; margin: 0 0 .75rem }
 .text:last-child { margin-bottom: 0 }
 img { display: block; width: 100%; height: auto; border-radius: 8px }
+form { display: flex; flex-wrap: wrap; gap: .5rem; align-items: center; margin-top: .75rem }
+form b { flex: 1 }
+input { flex: 1 1 10rem; min-width: 0 }
+button, input { font: inherit; padding: .3rem .75rem; border: 1px solid var(--soft); border-radius: 8px;
+  background: var(--card); color: var(--ink) }
+form:first-child { margin: 0 }
+.html, img { margin-bottom: .75rem }
+img:last-child { margin-bottom: 0 }
 .nothing { color: var(--soft); text-align: center; padding: 3rem 0 }
 """
 # Adds new posts to an open page without scrolling.
 FRESH = """
 setInterval(async () => {
-  if (document.hidden) return
+  if (document.hidden || document.querySelector("input:focus")) return
   try {
     const text = await (await fetch(location.href)).text()
     const fresh = new DOMParser().parseFromString(text, "text/html").querySelector("main")
@@ -67,33 +76,29 @@ TIMELINE_FRAME = """<!doctype html>
 def page(timeline: Timeline, bridge_url: str) -> str:
     """Self-refreshing, newest first."""
     posts = "\n".join(_status(post, timeline) for post in timeline.posts(MASTODON))
-    links = [(f"/{DISCORD}/", "The demo's Discord")]
-    if bridge_url:
-        links.insert(0, (bridge_url, "The bridge in the admin"))
-    return _frame(
+    return frame(
         f"{PLACE} on Mastodon",
         "This is not Mastodon. The demo serves this page, and a bridge posts to it.",
         posts or '<p class="nothing">Nothing posted yet.</p>',
-        links=links,
+        links=to_services(MASTODON, bridge_url, "The bridge in the admin"),
         service=MASTODON,
     )
 
 
+def to_services(without: str = "", admin_url: str = "", words: str = "") -> list[tuple[str, str]]:
+    links = [(f"/{service}/", name) for service, name in SERVICE_NAMES.items() if service != without]
+    return [(admin_url, words), *links] if admin_url else links
+
+
 def contents() -> str:
-    return _frame(
-        "Where the demo's bridges post",
-        "The demo serves both of these.",
-        "",
-        links=[(f"/{service}/", name) for service, name in SERVICE_NAMES.items()],
-    )
+    return frame("Where the demo's posts appear", "The demo serves all of these.", "", links=to_services())
 
 
 def missing_page() -> str:
-    links = [(f"/{service}/", name) for service, name in SERVICE_NAMES.items()]
-    return _frame("Page not found", "It may have been deleted.", "", links=links)
+    return frame("Page not found", "It may have been deleted.", "", links=to_services())
 
 
-def _frame(title: str, words: str, main: str, *, links: list[tuple[str, str]], service: str = "") -> str:
+def frame(title: str, words: str, main: str, *, links: list[tuple[str, str]], service: str = "") -> str:
     written = "".join(f'<a href="{escape(url)}">{escape(name)}</a>' for url, name in links)
     return TIMELINE_FRAME.format(
         title=escape(title),
@@ -110,8 +115,8 @@ def _status(post: TimelinePost, timeline: Timeline) -> str:
     body = post.body or {}
     warning = f'<p class="text"><b>{escape(body["warning"])}</b></p>' if body.get("warning") else ""
     pictures = "".join(_picture(number, timeline) for number in body.get("pictures", ()))
-    text = f'<p class="text">{_linked(body.get("text", ""))}</p>'
-    return _article(post, "Harbour Notes", f"{PLACE} · automated", warning + text + pictures)
+    text = f'<p class="text">{linked(body.get("text", ""))}</p>'
+    return article(post, "Harbour Notes", f"{PLACE} · automated", warning + text + pictures)
 
 
 def _picture(number: str, timeline: Timeline) -> str:
@@ -120,7 +125,7 @@ def _picture(number: str, timeline: Timeline) -> str:
     return f'<img src="/pictures/{escape(number)}" alt="{escape(alt)}">'
 
 
-def _article(post: TimelinePost, name: str, about: str, content: str) -> str:
+def article(post: TimelinePost, name: str, about: str, content: str) -> str:
     when = datetime.fromisoformat(post.at).astimezone(ZONE)
     day = f"{when.day} {when:%b}, {when:%H:%M}"
     head = (
@@ -130,7 +135,7 @@ def _article(post: TimelinePost, name: str, about: str, content: str) -> str:
     return f'<article id="{escape(post.number)}">{head}{content}</article>'
 
 
-def _linked(text: str) -> str:
+def linked(text: str) -> str:
     parts, end = [], 0
     for match in LINK_PATTERN.finditer(text):
         parts.append(escape(text[end : match.start()]))

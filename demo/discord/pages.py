@@ -2,7 +2,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qsl, urlencode, urlsplit
+from urllib.parse import parse_qsl, urlencode
 
 from django.template import Context, Engine
 
@@ -35,7 +35,7 @@ class DiscordPages:
         self.portal, self.interactions = api.portal, api.interactions
 
     def answer(self, request: ApiRequest) -> PageAnswer | None:
-        if request.method == "POST" and _is_foreign(request):
+        if request.method == "POST" and request.is_foreign:
             return PageAnswer(b"", status=403)
         match request.path.strip("/").split("/"):
             case ["oauth2", "authorize"]:
@@ -155,6 +155,7 @@ class DiscordPages:
             (self.bot, "Bot in the admin"),
             (self.bridge, "Bridge in the admin"),
             ("/mastodon/", "Mastodon"),
+            ("/fediverse/", "Fediverse"),
         ]
         example = f"/feed add url:{self.blog or 'blog.example'} start:1"
         form = asking.form if asking else None
@@ -203,9 +204,3 @@ def _page(template: str, title: str, *, status: int = 200, **said: Any) -> PageA
 
 def _leads_to(path: str) -> PageAnswer:
     return PageAnswer(b"", status=303, location=path)
-
-
-def _is_foreign(request: ApiRequest) -> bool:
-    """Cross-site check; the pages have no sign-in."""
-    origin = request.headers.get("Origin", "")
-    return bool(origin) and urlsplit(origin).netloc != request.headers.get("Host")

@@ -98,7 +98,7 @@ def test_a_letter_of_each_arrangement_comes_and_it_goes_on_live(tmp_path: Path) 
         assert_every_arrangement_ends_in_the_mailbox(first, said)
         assert_the_withdrawn_post_is_in_no_letter(first)
         assert_every_letter_carries_the_corrected_text(first)
-        timelines = [addresses(said, name)[0] for name in ("Mastodon", "Discord")]
+        timelines = [addresses(said, name)[0] for name in ("Mastodon", "Discord", "Fediverse")]
         pages = (*addresses(said, "Sample blog"), *addresses(said, "Reader"), *timelines)
         for url in (site, f"{site}/s/harbour-notes/", *pages):
             until(lambda url=url: answers(url), url)  # type: ignore[misc]

@@ -116,7 +116,7 @@ class Command(FeedletterCommand):
 
     def live_plan(self, blog_port: int, services_port: int, blog: Blog) -> ProcessPlan:
         host, port = settings.BIND
-        mastodon, discord = (f"{settings.SITE_URL}{url}" for url in admin_urls())
+        mastodon, discord, fediverse = (f"{settings.SITE_URL}{url}" for url in admin_urls())
         return serving_plan(
             f"{host}:{port}",
             blog_port=blog_port,
@@ -124,6 +124,7 @@ class Command(FeedletterCommand):
             elsewhere=Elsewhere(
                 mastodon=mastodon,
                 discord=discord,
+                fediverse=fediverse,
                 bot=f"{settings.SITE_URL}{reverse('discord_set_up')}",
                 blog=f"http://127.0.0.1:{blog_port}/",
             ),
