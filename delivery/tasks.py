@@ -1,5 +1,3 @@
-from datetime import timedelta
-
 from celery import shared_task
 from celery.signals import worker_shutting_down
 
@@ -19,10 +17,9 @@ from delivery.old_issues.worker import work_off_issue_imports
 from delivery.privacy.retention import prune_old_data
 from delivery.views.rss import feed_document
 from delivery.webhooks.calls import call_due
-from delivery.webhooks.hub import serve_hub
+from delivery.webhooks.hub import HUB_BUDGET, serve_hub
 
 # Webhooks wait meanwhile.
-HUB_BUDGET = timedelta(seconds=5)
 worker_shutting_down.connect(stop)
 
 

@@ -16,7 +16,7 @@ from demo.discord.places import DISCORD
 from demo.fediverse import FEDIVERSE, Ada
 from demo.mastodon import ACCOUNT, MASTODON, TOKEN
 from fediverse.actors import private_key, switch_on
-from fediverse.exchange import exchange, receive
+from fediverse.exchange import exchange_due, receive
 from fediverse.rules.activities import read
 from feedletter_site.monitoring.attention import Alert
 from feeds.models import Feed
@@ -90,7 +90,7 @@ def let_ada_follow(newsletter: Subscribable, now: datetime) -> None:
     request, _ = ada.signed(ada.activity("Follow", ada.followed), now=now)
     if asked := read(request.body, site=settings.SITE_URL):
         receive(request, asked, now=now)
-    exchange(clock=lambda: now)
+    exchange_due(clock=lambda: now)
 
 
 def admin_urls() -> list[str]:

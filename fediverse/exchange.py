@@ -71,7 +71,7 @@ def may_ask(asker: str) -> bool:
 
 
 def receive(request: SignedRequest, asked: Asked, *, now: datetime) -> None:
-    """Store an activity for `exchange`. Idempotent. Raises BadSignature and TooMany."""
+    """Store an activity for `exchange_due`. Idempotent. Raises BadSignature and TooMany."""
     key = key_of(request.headers)
     host = host_of(key)
     if host != host_of(asked.actor):
@@ -99,7 +99,7 @@ def receive(request: SignedRequest, asked: Asked, *, now: datetime) -> None:
     Activity.objects.bulk_create([row], ignore_conflicts=True)
 
 
-def exchange(*, clock: Callable[[], datetime] = utcnow, budget: timedelta | None = None) -> int:
+def exchange_due(*, clock: Callable[[], datetime] = utcnow, budget: timedelta | None = None) -> int:
     """Apply received activities and deliver ours. Return how many."""
     left, done = TimeBudget(budget), 0
     while not left.is_spent:
@@ -330,7 +330,7 @@ def _react(asked: Asked, account: Account, now: datetime) -> None:
 
 
 @transaction.atomic
-def tidy(*, now: datetime) -> None:
+def drop_old(*, now: datetime) -> None:
     """Forget old activities and keys, and drop servers that were away for weeks."""
     Activity.objects.filter(received_at__lt=now - KEEP_IDS).delete()
     followed = Follower.objects.values("uri")

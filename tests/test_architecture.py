@@ -13,8 +13,8 @@ ROOT = Path(__file__).parent.parent
 MAP = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
 PATHS = sorted(set(re.findall(r"`((?:\w+/)+(?:\w+\.py)?)`", MAP)))
 PACKAGES = (
-    "common", "migrate_from", "feeds", "subscriptions", "channels", "delivery", "reader", "chat",
-    "feedletter_site", "demo",
+    "common", "migrate_from", "feeds", "subscriptions", "channels", "delivery", "reader", "fediverse",
+    "chat", "feedletter_site", "demo",
 )  # fmt: skip
 TASKS = sorted(ROOT.glob("*/tasks.py"))
 LONGEST = 5
@@ -65,6 +65,7 @@ def test_there_are_tasks() -> None:
         "subscriptions",
         "delivery",
         "reader",
+        "fediverse",
         "chat",
         "feedletter_site",
     }

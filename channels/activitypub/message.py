@@ -43,7 +43,7 @@ LONGEST_NOTE = 500
 # Some servers take 50 kB a request.
 LONGEST_CONTENT = 40_000
 MOST_PICTURES = 4
-_PICTURE = re.compile(r"(?:<p>\s*)?<img [^<>]*>(?:\s*</p>)?")
+_PICTURE = re.compile(r"<(p|figure)>\s*<img [^<>]*>\s*</\1>|<img [^<>]*>")
 NO_PAGE = "Only issues that have a page can be read from the Fediverse."
 
 

@@ -409,6 +409,8 @@ def why_account_needed(account: ServiceAccount) -> str:
     if newsletters := newsletters_of_account(account).count():
         count = pluralize(newsletters, "newsletter is", "newsletters are")
         return f"{count} sent with {account}. Give them another account first."
+    if Subscribable.objects.filter(companions__contains=account.kind).exists():
+        return f"Newsletters are sent with {account}, too."
     return ""
 
 

@@ -223,6 +223,8 @@ def _late(issue: Issue, recipients: "QuerySet[Subscription]") -> "QuerySet[Subsc
     if issue.published_at is None or issue.issue_import_id is not None:
         return recipients.none()
     theirs = Delivery.objects.filter(issue=issue.pk, destination=OuterRef("destination"))
+    # Who follows elsewhere begins with the next issue.
+    recipients = recipients.exclude(destination__kind__in=issue.subscribable.companions.split())
     return recipients.filter(~Exists(theirs), confirmed_at__gt=issue.published_at - COMMITTED_WITHIN)
 
 

@@ -33,6 +33,7 @@ log = logging.getLogger(__name__)
 MOST_OF_A_TOPIC, MOST_OF_A_HOST, MOST_UNVERIFIED_OF_A_HOST = 2_000, 1_000, 20
 ROWS_AT_ONCE, CALLS_AT_ONCE, CALL_SECONDS, MOST_ANSWERED = 40, 8, 5.0, 4_000
 CLAIMED_FOR = timedelta(minutes=5)
+HUB_BUDGET = timedelta(seconds=5)
 FEED_TYPE = "application/rss+xml; charset=utf-8"
 GONE = 410
 Document = Callable[[Subscribable], bytes]

@@ -12,7 +12,7 @@ from demo.bridges import let_ada_follow
 from demo.discord.places import API
 from demo.fediverse import Ada
 from demo.services import ServicesServer
-from fediverse.exchange import exchange
+from fediverse.exchange import exchange_due
 from fediverse.models import Follower, Reaction
 from subscriptions.models import Subscribable
 from tests.delivery.corrected import BridgedBlog, dated
@@ -37,7 +37,7 @@ class Page:
         form = {"do": do, "post": number, **fields}
         headers = {"Origin": origin} if origin else {}
         answer = requests.post(self.url, data=form, headers=headers, timeout=10)
-        exchange()
+        exchange_due()
         return answer
 
 

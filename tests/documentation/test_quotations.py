@@ -45,8 +45,8 @@ PAGE = (Path(__file__).parents[2] / "docs" / "api.md").read_text(encoding="utf-8
 API = "api() { printf '%s\\0' \"$@\"; printf '\\1'; }\n"
 ROOT = Path(__file__).parents[2]
 PACKAGES = (
-    "common", "migrate_from", "feeds", "subscriptions", "channels", "delivery", "reader", "chat",
-    "feedletter_site", "templates",
+    "common", "migrate_from", "feeds", "subscriptions", "channels", "delivery", "reader", "fediverse",
+    "chat", "feedletter_site", "templates",
 )  # fmt: skip
 PAGES = [
     path

@@ -9,7 +9,7 @@ from channels.activitypub.signatures import public_pem, sign
 from common.clock import utcnow
 from delivery.models import Account
 from fediverse.actors import KEY, private_key, switch_on
-from fediverse.exchange import exchange
+from fediverse.exchange import exchange_due
 from subscriptions.models import Subscribable
 from tests.factories import SubscribableFactory
 from tests.servers.services.fediverse import FediverseServer, a_key
@@ -49,7 +49,7 @@ def tell(server: FediverseServer, client: Client) -> Tell:
         answer = client.post(
             "/fediverse/inbox", body, content_type="application/activity+json", headers=headers
         )
-        exchange()
+        exchange_due()
         return answer.status_code
 
     return send

@@ -12,7 +12,7 @@ from common.clock import utcnow
 from common.rates import Limit
 from fediverse import exchange as exchanges
 from fediverse.actors import add_alias, switch_off
-from fediverse.exchange import exchange, tidy
+from fediverse.exchange import drop_old, exchange_due
 from fediverse.models import Activity, Actor, Follower, Outgoing, Reaction, RemoteActor
 from subscriptions.models import Destination, Subscribable, Subscription
 from tests.factories import DeliveryFactory, IssueFactory
@@ -33,7 +33,7 @@ def statuses() -> list[str]:
 
 def post(client: Client, body: bytes, headers: dict[str, str]) -> int:
     answer = client.post(INBOX, body, content_type="application/activity+json", headers=headers)
-    exchange()
+    exchange_due()
     return answer.status_code
 
 
@@ -216,7 +216,7 @@ def test_a_server_that_is_away_gets_our_answer_later(server: FediverseServer, te
     waiting = Outgoing.objects.get()
     assert (waiting.attempts, waiting.due_at > utcnow()) == (1, True)
     server.says = None
-    exchange(clock=lambda: utcnow() + timedelta(minutes=5))
+    exchange_due(clock=lambda: utcnow() + timedelta(minutes=5))
     assert not Outgoing.objects.exists()
     assert server.received[-1]["type"] == "Accept"
 
@@ -243,7 +243,7 @@ def test_an_old_account_is_named_and_the_servers_are_told(
 ) -> None:
     tell("Follow", "ada", BEES)
     add_alias(Actor.objects.get(newsletter=bees), server.account("oldbees"), now=utcnow())
-    exchange()
+    exchange_due()
     assert client.get("/s/bees/actor").json()["alsoKnownAs"] == [server.account("oldbees")]
     assert server.received[-1]["type"] == "Update"
     assert server.received[-1]["object"]["alsoKnownAs"] == [server.account("oldbees")]
@@ -256,17 +256,17 @@ def test_a_server_that_was_away_for_weeks_is_dropped(
     destination, now = Destination.objects.get(kind="activitypub"), utcnow()
     failed = {"destination": destination, "state": "failed"}
     DeliveryFactory(issue=IssueFactory(subscribable=bees), created_at=now, **failed)
-    tidy(now=now + timedelta(days=29))
+    drop_old(now=now + timedelta(days=29))
     assert followers() == ["ada"]
     later = now + timedelta(days=20)
     answered = DeliveryFactory(
         issue=IssueFactory(subscribable=bees), created_at=later, destination=destination, state="sent"
     )
     DeliveryFactory(issue=IssueFactory(subscribable=bees), created_at=later, **failed)
-    tidy(now=now + timedelta(days=31))
+    drop_old(now=now + timedelta(days=31))
     assert followers() == ["ada"]
     answered.delete()
-    tidy(now=now + timedelta(days=31))
+    drop_old(now=now + timedelta(days=31))
     assert followers() == []
     assert destination.subscriptions.get(subscribable=bees).status == "unsubscribed"
     assert not Activity.objects.exists()

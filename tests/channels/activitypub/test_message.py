@@ -48,7 +48,7 @@ def fields(*entries: Entry, **changes: Any) -> Any:
 
 def test_a_short_post_is_a_note_with_its_words_pictures_and_tags() -> None:
     picture = Media(url="https://blog.example/b.jpg", type="image/jpeg", alt="A bee")
-    content = '<p>They <b>swarm</b>.</p><p><img src="https://blog.example/b.jpg" alt="A bee"></p>'
+    content = '<p>They <b>swarm</b>.</p><figure><img src="https://blog.example/b.jpg" alt="A bee"></figure>'
     made = fields(post(content, media=(picture,), categories=("Honey bees",), language="de"))
     assert made == {
         "id": f"{PAGE}archive/7/object",

@@ -22,6 +22,7 @@ from delivery.issues.publish import publish
 from delivery.models import Attempt, Bounce, Delivery, Issue, MailboxMessage, Webhook, WebhookCall
 from delivery.models.delivery import FORGOTTEN_CONTEXT, NOT_FINISHED
 from delivery.privacy.retention import prunable, prune_old_data
+from fediverse.models import Actor, Follower
 from subscriptions.models import Consent, Destination, Notice, SignIn, Subscription, Suppression, Tagging
 from subscriptions.privacy.erase import ERASED, KEPT_AFTER_ERASURE, count_held, erase, sweep_erased
 from subscriptions.rules.origin import Origin
@@ -224,6 +225,8 @@ def test_sweeping_suppresses_nobody(ada: Destination) -> None:
 
 def test_every_count_is_the_number_of_rows(ada: Destination) -> None:
     SuppressionFactory(core=ADDRESS)
+    actor = Actor.objects.create(newsletter=SubscribableFactory())
+    Follower.objects.create(actor=actor, uri="https://e.example/ada", handle="ada@e.example", server=ada)
     for holding in sources:
         rows = list(holding.rows(ada))
         assert len(rows) == holding.count(ada) > 0, holding.key
@@ -236,7 +239,7 @@ def test_all_that_is_about_a_destination_has_a_holding() -> None:
         "Subscription", "Tagging", "AddressChange", "Notice", "SignIn", "Delivery", "Bounce", "WebhookCall",
         # Deleted with the subscription or the delivery.
         "Consent", "OldNumber", "FrequencyChange", "SignUpCode", "Attempt", "MailboxMessage", "RemotePost",
-        "Receipt",
+        "Receipt", "Follower",
     }  # fmt: skip
     pointing = {
         relation.related_model.__name__
