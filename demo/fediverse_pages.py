@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl
 
-from channels.activitypub.signatures import ACTIVITY_JSON, SignedRequest, verify
+from channels.activitypub.message import ACTIVITY_JSON
+from channels.activitypub.signatures import SignedRequest, verify
 from common.html.clean import clean
 from demo.answer import JSON, ApiRequest, PageAnswer
 from demo.fediverse import FEDIVERSE, NAME, Ada

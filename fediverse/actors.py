@@ -25,6 +25,7 @@ from fediverse.rules.activities import Malformed, an_id, read_account
 from subscriptions.branding.brands import brand_of
 from subscriptions.links import page_url
 from subscriptions.models import Subscribable
+from subscriptions.newsletters.define import set_companion
 
 KEY = ActivityPubChannel.key
 LARGEST_DOCUMENT = 256 * 1024
@@ -78,7 +79,7 @@ def switch_on(newsletter: Subscribable, *, now: datetime) -> ActorRow:
     refuse_followers(newsletter)
     private_key()
     row, is_new = ActorRow.objects.update_or_create(newsletter=newsletter, defaults={"is_on": True})
-    _set_companion(newsletter, is_on=True)
+    set_companion(newsletter, KEY, is_on=True)
     if not is_new:
         announce_change(row, now=now)
     return row
@@ -88,14 +89,7 @@ def switch_on(newsletter: Subscribable, *, now: datetime) -> ActorRow:
 def switch_off(newsletter: Subscribable) -> None:
     """Keep its followers, who get nothing until it is on again. Idempotent."""
     ActorRow.objects.filter(newsletter=newsletter).update(is_on=False)
-    _set_companion(newsletter, is_on=False)
-
-
-def _set_companion(newsletter: Subscribable, *, is_on: bool) -> None:
-    row = Subscribable.objects.select_for_update(no_key=True).get(pk=newsletter.pk)
-    keys = [key for key in row.companions.split() if key != KEY] + ([KEY] if is_on else [])
-    row.companions = newsletter.companions = " ".join(keys)
-    row.save(update_fields=["companions"])
+    set_companion(newsletter, KEY, is_on=False)
 
 
 def announce_change(row: ActorRow, *, now: datetime) -> None:

@@ -11,9 +11,9 @@ from django.views.decorators.cache import cache_control
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST, require_safe
 
-from channels.activitypub.message import CONTEXT, Actor, IssueObject, object_id, tombstone_of
+from channels.activitypub.message import ACTIVITY_JSON, CONTEXT, Actor, IssueObject, object_id, tombstone_of
 from channels.activitypub.message import issue_object as object_of
-from channels.activitypub.signatures import ACTIVITY_JSON, BadSignature, SignedRequest
+from channels.activitypub.signatures import BadSignature, SignedRequest
 from channels.base import CannotPost
 from channels.http.transport import server_url
 from common.body_limits import takes_body

@@ -21,6 +21,7 @@ from common.text import one_line
 from common.truncation import cut_to
 
 Document = Mapping[str, Any]
+ACTIVITY_JSON = "application/activity+json"
 PUBLIC = "https://www.w3.org/ns/activitystreams#Public"
 # ActivityStreams' context lacks these.
 CONTEXT = [

@@ -28,6 +28,8 @@ from http_message_signatures import HTTPMessageSigner, HTTPMessageVerifier, Mapp
 from http_message_signatures import InvalidSignature as InvalidMessageSignature
 from http_sf import parse
 
+from channels.activitypub.message import ACTIVITY_JSON
+
 # Mastodon's for requests without an end, and its tolerance for clocks.
 WINDOW = timedelta(hours=1)
 KEY_BITS = 2_048
@@ -35,7 +37,6 @@ LARGEST_KEY_BITS = 8_192
 LONGEST_HEADER = 4_000
 ALGORITHMS = ("", "rsa-sha256", "hs2019", "ed25519")
 COVERED = ("(request-target)", "host", "date")
-ACTIVITY_JSON = "application/activity+json"
 _PARAMETER = re.compile(r'\s*([a-zA-Z]+)=(?:"([^"]*)"|(\d+))\s*')
 
 

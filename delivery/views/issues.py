@@ -3,9 +3,11 @@
 from dataclasses import dataclass, replace
 
 from django.db.models import QuerySet
-from django.http import Http404
+from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404
 
+from channels.activitypub.channel import ActivityPubChannel
+from channels.activitypub.message import ACTIVITY_JSON
 from common.db.prepared import Prepared
 from common.text import one_line, shortened
 from delivery.issues.contents import note_html
@@ -101,6 +103,12 @@ def newsletter_or_404(name: str) -> Subscribable:
     if found is None:
         raise Http404
     return found
+
+
+def name_activity(response: HttpResponse, newsletter: Subscribable, address: str) -> None:
+    """Name a page's ActivityPub document, for servers whose users search for the page's address."""
+    if ActivityPubChannel.key in newsletter.companions.split():
+        response.headers["Link"] = f'<{address}>; rel="alternate"; type="{ACTIVITY_JSON}"'
 
 
 def published(newsletter: Subscribable) -> QuerySet[Issue]:

@@ -8,14 +8,16 @@ from django.utils.cache import patch_cache_control
 from django.utils.decorators import method_decorator
 from django.utils.functional import cached_property
 
+from channels.activitypub.message import Actor
 from common.directions import language_tag
 from common.html.json_ld import json_ld
 from common.ports.ways import accounts_among, ways_of
 from delivery.bridges.records import records_of
 from delivery.views.devices import device_key
-from delivery.views.issues import newsletter_or_404, part_of_issue, published, share_of
+from delivery.views.issues import name_activity, newsletter_or_404, part_of_issue, published, share_of
 from delivery.views.ways import icon
 from subscriptions.branding.brands import brand_of, site_facts
+from subscriptions.links import page_url
 from subscriptions.models import Subscribable
 from subscriptions.newsletters.rhythm import rhythm, with_rhythms
 from subscriptions.rules.structured import periodical
@@ -39,6 +41,7 @@ class NewsletterPage(NewsletterSignUpPage):
     def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         response = super().get(request, *args, **kwargs)
         patch_cache_control(response, public=True, max_age=60)
+        name_activity(response, self.newsletter, Actor(page_url(self.newsletter)).id)
         return response
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:

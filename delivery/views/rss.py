@@ -22,6 +22,7 @@ from django.utils.xmlutils import SimplerXMLGenerator
 from django.views.decorators.cache import cache_control
 from django.views.decorators.http import require_safe
 
+from channels.activitypub.message import object_id
 from common.directions import language_tag
 from common.text import one_line, without_controls
 from delivery.bridges.records import records_of
@@ -31,7 +32,7 @@ from delivery.links import archive_url, issue_url
 from delivery.models import Issue, IssueCard
 from delivery.rendering.page_posts import PagePost, Shown
 from delivery.rules.hub import push_headers
-from delivery.views.issues import issue_or_404, newsletter_or_404, published, shown_of
+from delivery.views.issues import issue_or_404, name_activity, newsletter_or_404, published, shown_of
 from delivery.views.newsletter import sign_up_form
 from delivery.webhooks.hub import FEED_TYPE, hub_url, topic_of
 from subscriptions.branding.brands import Brand, brand_of
@@ -215,6 +216,7 @@ def issue(request: HttpRequest, name: str, pk: int) -> HttpResponse:
     records = records_of(found.subscribable, issue_id=pk)
     html, is_own = issue_page(found, read=partial(shown_of, found), form=form, records=records)
     response = HttpResponse(html)
+    name_activity(response, found.subscribable, object_id(issue_url(found)))
     if is_own:
         response.headers["Content-Security-Policy"] = OWN_STYLES
     return response

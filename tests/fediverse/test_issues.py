@@ -139,8 +139,10 @@ def test_the_channel_is_offered_for_no_newsletter_and_no_sign_up() -> None:
 def test_a_newsletters_page_offers_its_handle_and_leads_to_the_visitors_server(
     bees: Subscribable, client: Client
 ) -> None:
-    page = client.get("/s/bees/").content.decode()
+    answer = client.get("/s/bees/")
+    page = answer.content.decode()
     assert "@bees@letters.example" in page
+    assert answer["Link"] == f'<{BEES}>; rel="alternate"; type="application/activity+json"'
     assert f'"sameAs":["{BEES}"]' in page.replace(" ", "").replace("\\u002F", "/")
     opened = client.get("/s/bees/fediverse/", {"server": " @ada@Mastodon.example "})
     link = (
