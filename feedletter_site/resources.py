@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from django.db.models import QuerySet
 
-from common.api.permissions import SCOPES
+from common.api.permissions import SCOPES, TOKEN_SCOPES
 from common.cli.commands import shown_fields
 from common.clock import utcnow
 from common.refused import Refused
@@ -48,10 +48,10 @@ class ApiTokens(Resource[ApiToken]):
             Argument(
                 "A scope; may be given several times. Writing includes reading.",
                 option="scope",
-                values=tuple(SCOPES),
+                values=tuple(TOKEN_SCOPES),
             ),
         ] = (),
-        all_scopes: Annotated[bool, Argument("Allow everything.")] = False,
+        all_scopes: Annotated[bool, Argument("Allow everything that people can do.")] = False,
         days: Annotated[int | None, Argument("Default: the token is valid until it is revoked.")] = None,
         now: datetime,
     ) -> Mapping[str, Any]:

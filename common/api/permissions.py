@@ -35,6 +35,9 @@ SCOPES: Mapping[str, str] = {
     "sending:read": "See issues and deliveries, with the recipients’ addresses.",
     "sending:write": "Approve, pause and cancel issues; retry deliveries.",
 }
+# With reading scopes only, so that nothing that an assistant is talked into can send.
+ASSISTANT = "assistant"
+TOKEN_SCOPES = {**SCOPES, ASSISTANT: "Prepare emails and changes, for a person to decide. Only with reading."}
 # As in Django's permissions; any other action is "change".
 _WORDS = {"create": "add", "destroy": "delete"}
 

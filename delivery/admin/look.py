@@ -30,7 +30,7 @@ from common.pictures.picture import CleanPicture
 from common.ports.panels import Action, TabForm
 from delivery.customisation import PICTURES, THEME_FIELDS, back_to_usual, check_theme, set_theme, theme_of
 from delivery.letters.samples import is_collecting
-from delivery.letters.templates import Preview, preview_look
+from delivery.letters.templates import Preview, preview_next
 from delivery.models import Theme
 from delivery.rendering.facts import LETTER_WIDTH, ThemeFacts
 from delivery.views.preview import as_json, frames
@@ -213,7 +213,7 @@ def drafted(newsletter: Subscribable, request: HttpRequest) -> LookDraft:
 def shown_look(draft: LookDraft) -> tuple[Preview, str]:
     """Return the letter with this look, and a message."""
     now = utcnow()
-    shown = preview_look(subscribable=draft.newsletter, theme=draft.theme, now=now)
+    shown = preview_next(subscribable=draft.newsletter, theme=draft.theme, now=now)
     for name, octets in draft.data.items():
         shown = replace(shown, html=shown.html.replace(draft.pictures[name], octets))
     if draft.errors:
@@ -286,7 +286,7 @@ def new_newsletter_view(request: HttpRequest) -> HttpResponse:
         # Create it, show its next issue, and roll back.
         with transaction.atomic():
             newsletter = define_subscribable(feeds=list(form.cleaned_data["feeds"]), **stored_fields(form))
-            shown = preview_look(subscribable=newsletter, theme=theme_of(newsletter), now=utcnow())
+            shown = preview_next(subscribable=newsletter, theme=theme_of(newsletter), now=utcnow())
             answer = as_json(shown, newsletter, MADE_UP if shown.is_made_up else "")
             transaction.set_rollback(True)
     except ValidationError as error:

@@ -276,8 +276,8 @@ def preview_written(*, subscribable: Subscribable, text: LetterText, now: dateti
         return Preview(problem=_problem(name, error))
 
 
-def preview_look(*, subscribable: Subscribable, theme: ThemeFacts, now: datetime) -> Preview:
-    """Preview an unsaved look for Ada. Template errors are returned as `problem`."""
+def preview_next(*, subscribable: Subscribable, theme: ThemeFacts | None = None, now: datetime) -> Preview:
+    """Preview the next issue for Ada, in an unsaved look. Template errors are returned as `problem`."""
     try:
         shown = sample_issue(subscribable, "", None, now=now, make_up=True, theme=theme)
         return _filled(letter_of(subscribable, "issues/", shown), ada(), shown, now=now)

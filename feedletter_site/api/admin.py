@@ -10,7 +10,7 @@ from django.utils.decorators import method_decorator
 from common.admin.html import EmptyList, PageWords, column, moment_of, page, when
 from common.admin.model_admin import ServiceAdmin, StyledForm
 from common.admin.resources import actions_of
-from common.api.permissions import SCOPES, may_hand_on
+from common.api.permissions import TOKEN_SCOPES, may_hand_on
 from common.clock import utcnow
 from common.parts import Facts, Part, listed
 from common.ports.panels import Panel
@@ -27,7 +27,7 @@ def scopes_for(user: Any) -> list[tuple[str, str]]:
     """Return the scopes within the user's permissions."""
     views: list[Any] = [view for _, view, _ in router.registry]
     allowed = []
-    for scope, meaning in SCOPES.items():
+    for scope, meaning in TOKEN_SCOPES.items():
         area, _, verb = scope.partition(":")
         if all(may_hand_on(user, view, verb) for view in views if view.area == area):
             allowed.append((scope, f"{scope} – {meaning}"))

@@ -11,7 +11,7 @@ from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
 from django.db.models import Q
 
-from common.api.permissions import SCOPES
+from common.api.permissions import ASSISTANT, TOKEN_SCOPES, WRITE
 from common.refused import Refused
 from common.text import one_line
 from feedletter_site.models import ApiToken
@@ -40,10 +40,12 @@ def make_token(
     name, wanted = one_line(name), set(scopes)
     if not 1 <= len(name) <= LONGEST_TOKEN_NAME:
         raise ValidationError({"name": f"Give a name of 1 to {LONGEST_TOKEN_NAME} characters."})
-    if unknown := wanted - SCOPES.keys():
+    if unknown := wanted - TOKEN_SCOPES.keys():
         raise ValidationError({"scopes": f"There is no scope {', '.join(sorted(unknown))}."})
     if not wanted:
-        raise ValidationError({"scopes": f"Choose at least one of {', '.join(SCOPES)}."})
+        raise ValidationError({"scopes": f"Choose at least one of {', '.join(TOKEN_SCOPES)}."})
+    if ASSISTANT in wanted and any(scope.endswith(f":{WRITE}") for scope in wanted):
+        raise ValidationError({"scopes": "An assistant’s token may only read. Leave out scopes that write."})
     if expires_at is not None and expires_at <= now:
         raise ValidationError({"expires_at": "Choose a time in the future."})
     prefix, secret = _random(8), _random(40)
@@ -52,7 +54,7 @@ def make_token(
         name=name,
         prefix=prefix,
         digest=_digest(key),
-        scopes=[scope for scope in SCOPES if scope in wanted],
+        scopes=[scope for scope in TOKEN_SCOPES if scope in wanted],
         made_by=made_by,
         created_at=now,
         expires_at=expires_at,
@@ -71,6 +73,16 @@ def token_of(*, key: str, now: datetime) -> ApiToken:
     if row.last_used_at is None or now - row.last_used_at >= A_MINUTE:
         long_ago = Q(last_used_at=None) | Q(last_used_at__lte=now - A_MINUTE)
         ApiToken.objects.filter(long_ago, pk=row.pk).update(last_used_at=now)
+    return row
+
+
+def token_for_assistants(prefix: str, *, now: datetime) -> ApiToken:
+    """Return a token by the beginning of its key. Raises BadToken."""
+    row = ApiToken.objects.select_related("made_by").filter(prefix=prefix.removeprefix("fl_")).first()
+    if row is None or ASSISTANT not in row.scopes:
+        raise BadToken("No token with the scope assistant begins so. Make one: create_api_token --help")
+    if why := why_not(row, now=now):
+        raise BadToken(why)
     return row
 
 

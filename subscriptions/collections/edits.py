@@ -37,7 +37,7 @@ IS_MADE = (
 
 
 @contextmanager
-def _locked(assignable_id: int) -> Iterator[Assignable]:
+def locked(assignable_id: int) -> Iterator[Assignable]:
     """Lock the collection against sealing. Raises CannotEdit."""
     with transaction.atomic():
         lock_for_membership(Subscribable.objects.filter(assignables=assignable_id))
@@ -58,7 +58,7 @@ def _editable(assignable_id: int) -> Assignable:
 
 def leave_out(*, assignable_id: int, item_id: int, now: datetime) -> str:
     """Return the title."""
-    with _locked(assignable_id) as assignable:
+    with locked(assignable_id) as assignable:
         title = _leave_out(assignable, item_id, now)
         _note(assignable, edits.OUT, f"leaving out “{title}”", {"item": item_id})
     return title
@@ -66,7 +66,7 @@ def leave_out(*, assignable_id: int, item_id: int, now: datetime) -> str:
 
 def put_back(*, assignable_id: int, item_id: int, now: datetime) -> str:
     """Return the title."""
-    with _locked(assignable_id) as assignable:
+    with locked(assignable_id) as assignable:
         title = _put_back(assignable, item_id)
         _note(assignable, edits.BACK, f"putting back “{title}”", {"item": item_id})
     return title
@@ -123,7 +123,7 @@ def forget_by_hand(subscribable_id: int, item_id: int) -> None:
 
 def reorder(*, assignable_id: int, order: Sequence[int], said: str = "the order of posts") -> None:
     """Set the order; empty for the usual one. Other posts follow."""
-    with _locked(assignable_id) as assignable:
+    with locked(assignable_id) as assignable:
         was = dict(assignable.assignments.values_list("item_id", "place"))
         _set_places(assignable, {item_id: place for place, item_id in enumerate(order)})
         places = [[item_id, place] for item_id, place in was.items()]
@@ -137,16 +137,18 @@ def _set_places(assignable: Assignable, places: dict[int, Any]) -> None:
     Assignment.objects.bulk_update(rows, ["place"], batch_size=500)
 
 
-def reword(*, assignable_id: int, wording: Wording, shown: str = "") -> bool:
+def reword(
+    *, assignable_id: int, wording: Wording, shown: str = "", said: str = "the change of words"
+) -> bool:
     """Return whether any changed. `shown`: fingerprint of the form's initial values."""
     wording = tidied(wording)
-    with _locked(assignable_id) as assignable:
+    with locked(assignable_id) as assignable:
         was = wording_of(assignable)
         wording = merge_wording(wording, was, shown)
         if was == wording:
             return False
         _set_words(assignable, wording)
-        _note(assignable, edits.WORDS, "the change of words", asdict(was))
+        _note(assignable, edits.WORDS, said, asdict(was))
     return True
 
 
@@ -171,7 +173,7 @@ def tidied(wording: Wording) -> Wording:
 
 def wait_for_me(*, assignable_id: int, waits: bool) -> None:
     """Set whether it becomes a draft at its time."""
-    with _locked(assignable_id) as assignable:
+    with locked(assignable_id) as assignable:
         if assignable.waits != waits:
             _set_waits(assignable, waits)
             said = "having it wait for you" if waits else "sending it on schedule"
@@ -188,7 +190,7 @@ def send_now(*, assignable_id: int, now: datetime) -> int:
 
     Later posts go into a new collection for the rest of the period. Returns the number of posts.
     """
-    with _locked(assignable_id) as assignable:
+    with locked(assignable_id) as assignable:
         kept = assignable.assignments.kept().count()
         if not kept:
             raise CannotEdit("There are no posts to send.")
@@ -203,7 +205,7 @@ def send_now(*, assignable_id: int, now: datetime) -> int:
 
 def undo_edit(*, assignable_id: int, now: datetime, latest: str | None = None) -> str:
     """Undo the latest edit, if it is `latest`, the one that the button showed. Return its name."""
-    with _locked(assignable_id) as assignable:
+    with locked(assignable_id) as assignable:
         steps: list[Step] = assignable.steps or []
         check_latest(steps, latest)
         step, was = steps[-1], steps[-1]["was"]

@@ -62,6 +62,8 @@ class Assignable(models.Model):
     sent_now_at = models.DateTimeField(null=True, blank=True, editable=False)
     # Latest edits with their undo data (rules.edits).
     steps = models.JSONField(null=True, blank=True, editable=False)
+    # Suggested by an assistant (collections.proposals). It changes nothing until an editor accepts it.
+    proposal = models.JSONField(null=True, blank=True, editable=False)
 
     objects = AssignableQuerySet.as_manager()
 

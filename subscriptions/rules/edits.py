@@ -112,7 +112,7 @@ def check_wording(wording: Wording) -> None:
 
 
 def with_step(steps: Sequence[Step] | None, sort: str, said: str, was: Mapping[str, Any]) -> list[Step]:
-    if sort == WORDS and steps and steps[-1]["sort"] == WORDS:
+    if sort == WORDS and steps and (steps[-1]["sort"], steps[-1]["said"]) == (WORDS, said):
         # Pages save words while somebody types: one undo takes back all of them.
         return list(steps)
     step = Step(sort=sort, said=said, was=dict(was))

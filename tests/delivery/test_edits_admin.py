@@ -11,9 +11,11 @@ from django.utils.html import escape
 
 from common.admin.html import object_url
 from common.admin.refusals import NO_ADDRESS
+from common.clock import utcnow
 from delivery.issues.complete import complete_due
 from delivery.models import Delivery, Issue
 from feeds.models import Item
+from subscriptions.collections.proposals import propose
 from subscriptions.models import Assignable, Subscribable
 from tests.delivery.collecting import MIDNIGHT, a_newsletter, collect, open_collection
 from tests.examples import some_now
@@ -384,3 +386,20 @@ def test_words_typed_while_a_draft_went_out_are_shown(admin_client: Client) -> N
     assert "nothing was done" in shown.content.decode()
     again = admin_client.post(place, {**untouched, "action": "approve", "confirmed": "1"}, follow=True)
     assert "Save text" not in again.content.decode()
+
+
+def test_a_proposal_says_who_made_it_and_waits_for_a_click(admin_client: Client) -> None:
+    collection, (first, second) = a_collection()
+    words = {"note_top": "Good <b>morning</b>"}
+    newsletter, order = collection.subscribable, [second.pk, first.pk]
+    propose(subscribable=newsletter, by="assistant (laptop)", order=order, words=words, now=utcnow())
+    shown = page(admin_client, collection)
+    assert "Proposed by assistant (laptop)" in shown
+    assert "Good &lt;b&gt;morning&lt;/b&gt;" in shown
+    collection.refresh_from_db()
+    at = (collection.proposal or {})["at"]
+    assert "was replaced or is gone" in act(admin_client, collection, "use", proposal="before")
+    assert "is used." in act(admin_client, collection, "use", proposal=at)
+    collection.refresh_from_db()
+    assert (collection.note_top, collection.proposal) == (words["note_top"], None)
+    assert "Proposed by" not in page(admin_client, collection)

@@ -35,7 +35,14 @@ from subscriptions.collections.readiness import collection_facts
 from subscriptions.models import Assignable, Subscribable
 from subscriptions.panels import withdrawn_words
 from subscriptions.rules.completion import LATE, clock_words, next_issue_time
-from subscriptions.rules.edits import LONGEST_NOTE, LONGEST_SUBJECT, CannotEdit, Wording, fingerprint
+from subscriptions.rules.edits import (
+    FIELD_NAMES,
+    LONGEST_NOTE,
+    LONGEST_SUBJECT,
+    CannotEdit,
+    Wording,
+    fingerprint,
+)
 from subscriptions.subscribers.counts import reachable_count
 
 # Form sent by all buttons of the page, so that no button loses typed text.
@@ -153,12 +160,26 @@ def next_issue(assignable: Assignable, request: HttpRequest, *, page: str = "") 
         "asks_anyway": newsletter.approval == Subscribable.Approval.CLICK,
         "has_order": any(row.place is not None for row in assignable.assignments.all()),
         "posts": edit_rows(_entries(contents.posts), about=said, asked=request.GET),
+        "proposal": _proposal(assignable, contents.posts),
         "out": edit_rows(_entries(by_hand)),
         "withdrawn": edit_rows(_entries(contents.withdrawn), about=_withdrawn(assignable)),
         "dropped": [(post.entry.title, contents.reasons.get(post.item_id, "")) for post in dropped],
         "problem": problem,
     }
     return Template("admin/delivery/edits/posts.html", context, request)
+
+
+def _proposal(assignable: Assignable, posts: Iterable[Post]) -> Any:
+    """Return an assistant's proposal in words: titles in order, and changed texts by their names."""
+    given: Any = assignable.proposal
+    if given is None:
+        return None
+    titles = {post.item_id: one_line(post.entry.title or post.entry.link) for post in posts}
+    return {
+        **given,
+        "titles": [titles[key] for key in given["order"] if key in titles],
+        "texts": [(FIELD_NAMES[name], text) for name, text in given["words"].items()],
+    }
 
 
 def _withdrawn(assignable: Assignable) -> dict[int, str]:

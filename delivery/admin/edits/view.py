@@ -32,6 +32,7 @@ from delivery.letters.trial import send_test_issue
 from delivery.models import Delivery, Issue
 from feeds.models import Item
 from subscriptions.collections import edits
+from subscriptions.collections.proposals import decide
 from subscriptions.models import Assignable, Subscribable
 from subscriptions.rules.edits import DOWN, FIRST, UP, Wording, fingerprint, shown_before_undo
 
@@ -69,6 +70,8 @@ def edit_next(request: HttpRequest, pk: int, *, around: Mapping[str, Any]) -> Ht
         ),
         "undo": lambda: f"Undone: {edits.undo_edit(assignable_id=pk, now=now, latest=_latest(request))}.",
         "test": lambda: _test(request, row),
+        "use": lambda: decide(assignable_id=pk, at=request.POST.get("proposal", ""), accepts=True),
+        "dismiss": lambda: decide(assignable_id=pk, at=request.POST.get("proposal", ""), accepts=False),
     }
     return _saved_and_acted(request, row, acts, around)
 

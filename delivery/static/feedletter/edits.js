@@ -3,7 +3,7 @@
 (() => {
   const PAUSE = 1200;
   const AGAIN = 5000;
-  const QUIET = ["up", "down", "first", "out", "back", "anyway", "usual", "wait", "go", "words"];
+  const QUIET = ["up", "down", "first", "out", "back", "anyway", "usual", "wait", "go", "use", "dismiss", "words"];
   const WORDS = ["subject", "note_top", "note_foot"];
   const at = (id, page = document) => page.getElementById(id);
   const form = () => at("fl-edit");
