@@ -10,6 +10,7 @@ from delivery.api.views import (
     LetterViewSet,
     SendableSubscribableViewSet,
 )
+from feedletter_site.api.assistants import AssistantView
 from feedletter_site.api.views import NothingHere, SchemaView
 from subscriptions.api.newsletters import (
     DestinationViewSet,
@@ -53,6 +54,7 @@ router.register("site", SiteViewSet, basename="api-site")
 urlpatterns = [
     path("schema/", SchemaView.as_view(), name="api-schema"),
     path("subscribables/<str:name>/subscribe/", SubscribeView.as_view(), name="api-subscribe"),
+    re_path("^mcp/?$", AssistantView.as_view(), name="api-mcp"),
     path("", include(router.urls)),
     re_path(r"^[\s\S]*\Z", NothingHere.as_view(), name="api-nothing"),
 ]
