@@ -22,6 +22,7 @@ from common.clock import utcnow
 from delivery.models import Broadcast, Delivery, Issue
 from feedletter_site.api.assistants import VERSIONS
 from feedletter_site.assistants import LARGEST_RESULT, MOST_DRAFTS, OURS, PREPARING, UNTRUSTED, bounded, tools
+from feedletter_site.management.commands import mcp
 from feedletter_site.models import ApiToken
 from feedletter_site.services.tokens import make_token
 from feeds.models import Feed, Item
@@ -374,7 +375,12 @@ def test_other_methods_parameters_versions_and_streams_are_refused() -> None:
 
 
 def test_the_command_needs_a_token_for_assistants() -> None:
-    pytest.importorskip("mcp")
     for prefix in ("12345678", Api("feeds:read").token.prefix):
         with pytest.raises(CommandError, match="scope assistant"):
             call_command("mcp", prefix)
+
+
+def test_the_command_says_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mcp, "find_spec", lambda name: None)
+    with pytest.raises(CommandError, match="pip install 'feedletter"):
+        call_command("mcp", Assistant().token.prefix)

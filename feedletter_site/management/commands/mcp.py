@@ -1,4 +1,5 @@
 import asyncio
+from importlib.util import find_spec
 from typing import Any
 
 from asgiref.sync import sync_to_async
@@ -23,11 +24,9 @@ class Command(FeedletterCommand):
         parser.add_argument("prefix", help=help_)
 
     def run(self, **options: Any) -> Result:
-        try:
-            import mcp  # noqa: F401
-        except ImportError as error:
-            raise Refused(NOT_INSTALLED) from error
         token_for_assistants(options["prefix"], now=utcnow())
+        if find_spec("mcp") is None:
+            raise Refused(NOT_INSTALLED)
         asyncio.run(serve(options["prefix"]))
         return None
 
