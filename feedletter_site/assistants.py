@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from functools import cache
+from inspect import getdoc
 from typing import Any
 
 from django.contrib.auth import get_permission_codename
-from django.core.exceptions import ValidationError as DjangoValidationError
 from django.db.models import Model
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
@@ -30,7 +30,7 @@ from delivery.issues.broadcasts import MOST_MARKDOWN, begin_letter
 from delivery.letters.samples import being_collected
 from delivery.letters.templates import preview_next
 from delivery.models import Broadcast
-from delivery.rendering.subjects import LONGEST_SUBJECT
+from delivery.rendering.subjects import LONGEST_SUBJECT as LONGEST_LETTER_SUBJECT
 from delivery.resources.deliveries import sent_posts
 from delivery.resources.issues import issues
 from delivery.resources.letters import letter_row, letters
@@ -41,7 +41,7 @@ from subscriptions.collections.edits import next_collection, wording_of
 from subscriptions.collections.proposals import propose
 from subscriptions.models import Assignable, Subscribable
 from subscriptions.resources.newsletters import newsletters
-from subscriptions.rules.edits import LONGEST_NOTE
+from subscriptions.rules.edits import LONGEST_NOTE, LONGEST_SUBJECT
 
 UNTRUSTED = "untrusted_content_from_feeds"
 INSTRUCTIONS = (
@@ -53,6 +53,13 @@ LARGEST_RESULT = 20_000
 MOST_ROWS, ROWS = 50, 20
 MOST_DRAFTS = 100
 MOST_ORDERED = 500
+# By the first half of the scope that shows them.
+SEEN: Mapping[str, Sequence[Resource[Any]]] = {
+    "feeds": (feeds, sent_posts),
+    "newsletters": (newsletters,),
+    "sending": (issues,),
+    "letters": (letters,),
+}
 PREPARING = ("draft_letter", "propose_next_issue")
 WORDING = ("subject", "note_top", "note_foot")
 # Longest text and most rows of each kind, tried until a result is small enough.
@@ -122,8 +129,6 @@ def call(token: ApiToken, called: str, given: Any) -> tuple[str, bool]:
         done = tool.run(tool.read(given), f"assistant ({token})", utcnow())
     except ValidationError as error:
         return problem_sentence(error), True
-    except DjangoValidationError as error:
-        return " ".join(error.messages), True
     except (Refused, LetterError) as error:
         return getattr(error, "by_api", str(error)), True
     return bounded(done), False
@@ -135,50 +140,25 @@ def tools_for(token: ApiToken) -> dict[str, Tool]:
 
 @cache
 def tools() -> tuple[Tool, ...]:
-    seen = (("feeds", feeds), ("feeds", sent_posts), ("newsletters", newsletters), ("sending", issues))
+    newsletter = name("The newsletter’s name.")
+    order = serializers.ListField(child=StrictInteger(), max_length=MOST_ORDERED, required=False)
+    order.help_text = "Ids of posts. Others follow."
+    markdown = words(MOST_MARKDOWN, "CommonMark with tables and %Fields%; html stays text.")
+    subject, letter_subject = words(LONGEST_SUBJECT), words(LONGEST_LETTER_SUBJECT)
+    notes = {"note_top": words(LONGEST_NOTE, "Markdown."), "note_foot": words(LONGEST_NOTE, "Markdown.")}
+    letter = {"newsletter": newsletter, "subject": letter_subject, "markdown": markdown}
+    proposal = {"newsletter": newsletter, "order": order, "subject": subject, **notes}
+    writes, edits = ["delivery.add_broadcast"], ["subscriptions.draft_assignable"]
     return (
-        *(tool for area, resource in (*seen, ("letters", letters)) for tool in tools_of(area, resource)),
-        Tool(
-            "show_next_issue",
-            "newsletters",
-            "Show a newsletter’s next issue so far: its posts in order, and the email as text.",
-            seeing(Assignable),
-            show_next_issue,
-            {"newsletter": name("Its name.")},
-        ),
-        Tool(
-            "draft_letter",
-            "letters",
-            "Store an email as a draft. Nothing is sent: a person changes and sends it, or deletes it.",
-            ["delivery.add_broadcast"],
-            draft_letter,
-            {
-                "newsletter": name("The newsletter’s name."),
-                "subject": words(LONGEST_SUBJECT),
-                "markdown": words(MOST_MARKDOWN, "CommonMark with tables and %Fields%; html stays text."),
-            },
-        ),
-        Tool(
-            "propose_next_issue",
-            "newsletters",
-            "Propose order, subject and notes of the next issue. Nothing changes until a person accepts it."
-            " It replaces an earlier proposal.",
-            ["subscriptions.draft_assignable"],
-            propose_next_issue,
-            {
-                "newsletter": name("Its name."),
-                "order": serializers.ListField(
-                    child=StrictInteger(),
-                    max_length=MOST_ORDERED,
-                    required=False,
-                    help_text="Ids of posts, the first one first. Others follow.",
-                ),
-                "subject": words(LONGEST_SUBJECT),
-                "note_top": words(LONGEST_NOTE, "Markdown above the posts."),
-                "note_foot": words(LONGEST_NOTE, "Markdown below the posts."),
-            },
-        ),
+        *(tool for area in SEEN for resource in SEEN[area] for tool in tools_of(area, resource)),
+        own("newsletters", show_next_issue, seeing(Assignable), {"newsletter": newsletter}),
+        own("letters", draft_letter, writes, letter),
+        own("newsletters", propose_next_issue, edits, proposal),
     )
+
+
+def own(area: str, run: Run, permissions: Sequence[str], fields: Mapping[str, Any]) -> Tool:
+    return Tool(run.__name__, area, " ".join((getdoc(run) or "").split()), permissions, run, fields)
 
 
 def seeing(model: type[Model]) -> list[str]:
@@ -226,6 +206,7 @@ def shows(resource: Resource[Any], verb: Verb) -> Run:
 
 
 def show_next_issue(asked: Mapping[str, Any], by: str, now: datetime) -> Mapping[str, Any]:
+    """Show a newsletter’s next issue so far: its posts in order, and the email as text."""
     newsletter = newsletter_of(asked)
     row, contents = next_collection(newsletter), being_collected(newsletter, now=now)
     if row is None or contents is None:
@@ -246,6 +227,7 @@ def show_next_issue(asked: Mapping[str, Any], by: str, now: datetime) -> Mapping
 
 
 def draft_letter(asked: Mapping[str, Any], by: str, now: datetime) -> Mapping[str, Any]:
+    """Store an email as a draft. Nothing is sent: a person changes and sends it, or deletes it."""
     if Broadcast.objects.filter(author=by[:150], issue=None).count() >= MOST_DRAFTS:
         raise Refused(f"There are {MOST_DRAFTS} drafts by {by}. Somebody must send or delete some first.")
     texts = {key: asked.get(key, "") for key in ("subject", "markdown")}
@@ -253,6 +235,10 @@ def draft_letter(asked: Mapping[str, Any], by: str, now: datetime) -> Mapping[st
 
 
 def propose_next_issue(asked: Mapping[str, Any], by: str, now: datetime) -> Mapping[str, Any]:
+    """Propose order, subject and notes of the next issue, in place of an earlier proposal.
+
+    Nothing changes until a person accepts it.
+    """
     newsletter, texts = newsletter_of(asked), {key: asked[key] for key in WORDING if key in asked}
     propose(subscribable=newsletter, by=by, order=asked.get("order", ()), words=texts, now=now)
     return {"newsletter": newsletter.name, "state": "proposed", "by": by}
@@ -277,17 +263,17 @@ def marked(value: Any, longest: int, most: int) -> Any:
         return value if len(value) <= longest else f"{value[:longest]}… (cut)"
     if isinstance(value, Mapping):
         parts = {str(key): marked(each, longest, most) for key, each in value.items() if key not in LEFT_OUT}
-        foreign = {key: each for key, each in parts.items() if is_foreign(key, each)}
+        foreign = {
+            key: each
+            for key, each in parts.items()
+            if has_text(each) and not (key in OURS and isinstance(each, str))
+        }
         rest = {key: each for key, each in parts.items() if key not in foreign}
         return {**rest, UNTRUSTED: foreign} if foreign else rest
     if isinstance(value, Sequence):
         kept = [marked(each, longest, most) for each in value[:most]]
         return kept if len(value) <= most else [*kept, {"left_out": len(value) - most}]
     return value
-
-
-def is_foreign(key: str, value: Any) -> bool:
-    return has_text(value) and not (isinstance(value, str) and key in OURS)
 
 
 def has_text(value: Any) -> bool:

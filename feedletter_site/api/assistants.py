@@ -17,6 +17,7 @@ from feedletter_site.models import ApiToken
 
 # The newest first. Tools are the same in all of them.
 VERSIONS = ("2025-11-25", "2025-06-18", "2025-03-26")
+WANTED = f"Send one JSON-RPC 2.0 message. Versions of MCP: {', '.join(VERSIONS)}."
 INVALID_REQUEST, NO_METHOD, INVALID_PARAMS = -32600, -32601, -32602
 
 
@@ -36,20 +37,17 @@ class AssistantView(ApiView):
     def post(self, request: Request) -> Response:
         """Answer one JSON-RPC message; to notifications with 202 and nothing."""
         message, version = request.data, request.headers.get("MCP-Protocol-Version", VERSIONS[0])
-        if version not in VERSIONS:
-            return failed(None, INVALID_REQUEST, f"Supported versions: {', '.join(VERSIONS)}.", http=400)
-        if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
-            return failed(None, INVALID_REQUEST, "Send one JSON-RPC 2.0 message.", http=400)
+        if not isinstance(message, dict) or message.get("jsonrpc") != "2.0" or version not in VERSIONS:
+            return failed(None, INVALID_REQUEST, WANTED, http=400)
         if "id" not in message or "method" not in message:
             return Response(status=status.HTTP_202_ACCEPTED)
         key, params = message["id"], message.get("params") or {}
         if isinstance(key, bool) or not isinstance(key, str | int):
-            return failed(None, INVALID_REQUEST, "An id is a text or a whole number.", http=400)
+            return failed(None, INVALID_REQUEST, WANTED, http=400)
         if not isinstance(params, dict):
             return failed(key, INVALID_PARAMS, "Parameters are an object.")
         token: Any = request.auth
-        result = answer(token, message["method"], params)
-        if result is None:
+        if (result := answer(token, message["method"], params)) is None:
             return failed(key, NO_METHOD, "There is no such method.")
         return Response({"jsonrpc": "2.0", "id": key, "result": result})
 
