@@ -16,7 +16,7 @@ STANDARD = set(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskNa
 # Secrets of subscribers, hubs, the first admin, invitations, password resets, bridges and apps, and signed
 # addresses of pictures, which reveal reading habits.
 _KEY = re.compile(
-    r"(/(?:confirm|unsubscribe|manage|sign-in|setup|join|websub|invitation|new-address|old-address|account/address)/+)"
+    r"(/(?:confirm|unsubscribe|manage|sign-in|setup|join|websub|invitation|picks|new-address|old-address|account/address)/+)"
     r"[^/\s?#&\"'<>\\]+"
     r"|(/(?:password-reset|reader/media)/+|/bridge-connected/+(?:\?|%3F))[^\s?#\"'<>\\]+"
     r"|((?:[?&]|%3F|%26)(?:access_token|token|code|state)=|\binvitation=)[^\s&#\"'<>\\]+",

@@ -14,7 +14,7 @@ class ReaderConfig(AppConfig):
     def ready(self) -> None:
         from common.cli.registry import add_commands, add_resources
         from common.ports import ways
-        from common.ports.registries import audiences, holds, later
+        from common.ports.registries import audiences, holds, later, own_documents
         from reader.entries.search_index import ensure_index
         from reader.entries.take import copy_posts
         from reader.micropub.compositions import doubt_unsent
@@ -24,6 +24,7 @@ class ReaderConfig(AppConfig):
         post_migrate.connect(ensure_index, sender=self)
         if self.is_on:
             audiences.append(copy_posts)
+            own_documents.append(later("reader.people.picks", "own_document"))
             ways.sources.append(later("reader.pages.ways", "reader_way"))
             add_commands(
                 "reader.management",

@@ -9,7 +9,7 @@ from reader.indieauth import endpoints
 from reader.indieauth.endpoints import client_document
 from reader.mentions.receive import webmention
 from reader.microsub.view import microsub
-from reader.pages import account, channels, compose, consent, feeds, people, profile, timelines
+from reader.pages import account, channels, compose, consent, feeds, people, picks, profile, timelines
 from reader.pages.posts import media
 
 app_name = "reader"
@@ -40,6 +40,10 @@ urlpatterns = [
     path("reader/mark/", timelines.mark, name="mark"),
     path("reader/undo/", timelines.undo_marking, name="undo"),
     path("reader/starred/", timelines.starred, name="starred"),
+    path("reader/picks/newsletter/", picks.newsletter, name="picks_newsletter"),
+    path("reader/picks/<slug:key>/", picks.page, name="picks"),
+    path("reader/picks/<slug:key>/feed.xml", picks.feed, {"kind": "xml"}, name="picks_xml"),
+    path("reader/picks/<slug:key>/feed.json", picks.feed, {"kind": "json"}, name="picks_json"),
     path("reader/search/", timelines.search_page, name="search"),
     path("reader/follow/", feeds.FollowPage.as_view(), name="follow"),
     path("reader/feeds/", feeds.feeds, name="feeds"),

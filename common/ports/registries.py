@@ -21,6 +21,8 @@ count_writers: list[Callable[[Mapping[tuple[str, str], int]], None]] = []
 pass_listeners: list[Callable[[str], None]] = []
 # feeds: keep what they need of a feed's stored reading. The feed's row is locked; items must not be changed.
 audiences: list[Callable[[Any, Any], None]] = []
+# feeds: return the document that this site has at an address (feeds.polling.read.OwnDocument), or None.
+own_documents: list[Callable[[str, datetime], Any]] = []
 # feeds: query feeds whose followers get mail instead of the admins.
 told_to_others: list[Callable[[], Any]] = []
 # feeds: name what shows a feed's posts to others.

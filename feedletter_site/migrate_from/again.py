@@ -37,7 +37,7 @@ MOST_GONE = 10
 
 def read_once(url: str, *, now: datetime) -> Reading:
     """Read a feed that isn’t here yet (network). Raises ValidationError."""
-    (ask,) = asks([new_feed(url=url, now=now)])
+    (ask,) = asks([new_feed(url=url, now=now)], now)
     return fetch(ask, client(), utcnow)
 
 

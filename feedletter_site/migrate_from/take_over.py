@@ -134,7 +134,7 @@ def _answers(asked: Sequence[tuple[Part, Feed]]) -> Iterator[tuple[Part, Ask, Re
     hosts: dict[str, HostQueue] = {}
     waiting: dict[int, tuple[Part, Ask]] = {}
     for part, feed in asked:
-        (ask,) = asks([feed])
+        (ask,) = asks([feed], utcnow())
         waiting[id(ask)] = (part, ask)
         name = host_of_url(feed.url)
         if name not in hosts:

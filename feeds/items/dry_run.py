@@ -60,7 +60,7 @@ def dry_run(
     """Raise Feed.DoesNotExist."""
     forbid_open_transaction()
     feed = Feed.objects.get(pk=feed_id)
-    ask = asks([feed])[0]
+    ask = asks([feed], clock())[0]
     return judged(feed, ask.feeds[feed.pk], fetch(ask, http or client(), clock))
 
 

@@ -4,14 +4,17 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from uuid import UUID
 
+from django.conf import settings
 from django.db import transaction
 from django.db.models import Q
 
 from common.db.leases import RELEASED, lease, unleased
+from common.ports.registries import own_documents
+from feeds.addresses import host_of_url
 from feeds.credentials import headers_for
 from feeds.models import Feed, FeedDocument, Host
 from feeds.models.feed import FeedQuerySet
-from feeds.polling.read import Ask
+from feeds.polling.read import Ask, OwnDocument
 from feeds.rules.alerts import PROBED_EVERY
 
 WAITING_FOR_HOST = ("unreachable", "probe")
@@ -102,7 +105,7 @@ def release_hosts(*, token: UUID, hosts: Iterable[str], free_at: datetime | None
         Host.objects.filter(name__in=names, lease_token=token).update(**RELEASED, free_at=free_at)
 
 
-def asks(feeds: Sequence[Feed]) -> list[Ask]:
+def asks(feeds: Sequence[Feed], now: datetime) -> list[Ask]:
     # The first document after a change of address is read in full.
     read_before = {feed.pk: feed for feed in feeds if feed.first_polled_at is not None}
     last = {
@@ -121,6 +124,13 @@ def asks(feeds: Sequence[Feed]) -> list[Ask]:
             last[feed.pk].feed = feed
         shared.setdefault((feed.url, credentials, refused), {})[feed.pk] = last.get(feed.pk)
     return [
-        Ask(url, together, dict(credentials), refused)
+        Ask(url, together, dict(credentials), refused, _own_document(url, now))
         for (url, credentials, refused), together in shared.items()
     ]
+
+
+def _own_document(url: str, now: datetime) -> OwnDocument | None:
+    """Return it without the network, where our name may lead nowhere or to a private address."""
+    if not own_documents or host_of_url(url) != host_of_url(settings.SITE_URL):
+        return None
+    return next(filter(None, (source(url, now) for source in own_documents)), None)

@@ -158,13 +158,13 @@ def _in_ranges(some: Iterable[str]) -> Q:
 def _perhaps_withdrawn(document: Document, order: Sequence[str], known_ids: Collection[str]) -> list[str]:
     """Return missing posts, some of which may be in collections.
 
-    Posts that rolled off the old end count only if earlier posts are back.
+    Posts that rolled off the old end count only if earlier posts are back, or the document is complete.
     """
     width = DIGEST_BYTES * 2
     there = {id_[:width] for id_ in document.order}
     last = max((place for place, short in enumerate(order) if short in there), default=-1)
     known_shorts = {id_[:width] for id_ in known_ids}
-    if not known_shorts <= set(order):
+    if document.is_complete or not known_shorts <= set(order):
         last = len(order)
     return [short for short in order[: max(last, 0)] if short not in there][:LEFT_AT_MOST]
 

@@ -155,7 +155,7 @@ def poll_feed(*, feed_id: int, now: datetime, client: SafeClient | None = None) 
     feed = claim_feed(Feed.objects.watched().filter(pk=feed_id).unleased(now), now)
     if feed is None:
         return None
-    (ask,) = asks([feed])
+    (ask,) = asks([feed], now)
     return record_all([(feed, read(ask, client or shared_client(), lambda: now)[feed.pk])])[0]
 
 
@@ -294,7 +294,7 @@ class PollingPass:
                 width=settings.POLL_HOST_REQUESTS,
                 gap=settings.POLL_HOST_GAP,
                 next_start=time.monotonic() + wait,
-                asks=deque(asks(feeds)),
+                asks=deque(asks(feeds, now)),
             )
         for name, keys in wanted.items():
             rest = list(self._waiting.pop(name))[len(keys) :]
@@ -313,7 +313,7 @@ class PollingPass:
         self._feeds.update({feed.pk: feed for feed in feeds})
         for host in low:
             own = [feed for feed in feeds if keys[feed.pk] == host.name]
-            host.asks.extend(asks(sorted(own, key=lambda feed: self._order[feed.pk])))
+            host.asks.extend(asks(sorted(own, key=lambda feed: self._order[feed.pk]), now))
 
     def _pause(self, fetchers: Fetchers) -> float:
         if fetchers.is_full:

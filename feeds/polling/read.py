@@ -68,16 +68,26 @@ def unforeseen(error: Exception) -> ReadingFailed:
 
 
 @dataclass(frozen=True, slots=True)
+class OwnDocument:
+    """A feed that this site serves. `is_complete`: missing posts were withdrawn."""
+
+    fetched: Fetched
+    moment: datetime
+    is_complete: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Ask:
     """One request for feeds that share address and credentials, each with its last document.
 
-    The documents lack `body` and `order`. `refused`: why it cannot be made.
+    The documents lack `body` and `order`. `refused`: why it cannot be made. `own` needs no request.
     """
 
     url: str
     feeds: Mapping[int, FeedDocument | None]
     credentials: Mapping[str, str] = field(default_factory=dict)
     refused: str = ""
+    own: OwnDocument | None = None
 
     def conditions(self, now: datetime) -> dict[str, str]:
         """Ask only for a document other than the one all feeds keep.
@@ -127,6 +137,7 @@ class Reading:
     failure: ReadingFailed | None = None
     seconds: float = 0.0
     asked_all: bool = False
+    is_complete: bool = False
     partial: bool = False
     note: str = ""
     holders: Mapping[str, str] | None = None
@@ -169,7 +180,7 @@ class Reading:
             )
             for id_, entry in self.entries.items()
         }
-        return Document(order, entries)
+        return Document(order, entries, self.is_complete)
 
     @cached_property
     def boilerplate(self) -> tuple[str, str]:
@@ -211,12 +222,14 @@ def read(ask: Ask, http: SafeClient, clock: Callable[[], datetime]) -> dict[int,
 
 def fetch(ask: Ask, http: SafeClient, clock: Callable[[], datetime]) -> Reading:
     """Parse if new to a feed. Raises nothing that a server can cause."""
-    answer, started = Reading(b"", "", {}, ask.url, clock()), time.monotonic()
+    moment, started = ask.own.moment if ask.own else clock(), time.monotonic()
+    answer = Reading(b"", "", {}, ask.url, moment, is_complete=bool(ask.own and ask.own.is_complete))
     try:
         if ask.refused:
             raise ReadingFailed(ask.refused)
-        conditions = ask.conditions(answer.moment)
-        fetched = http.get(ask.url, headers={"Accept": ACCEPTED_FEEDS, **ask.credentials, **conditions})
+        conditions = {} if ask.own else ask.conditions(answer.moment)
+        headers = {"Accept": ACCEPTED_FEEDS, **ask.credentials, **conditions}
+        fetched = ask.own.fetched if ask.own else http.get(ask.url, headers=headers)
         answer.fetched, answer.seconds = fetched, time.monotonic() - started
         answer.asked_all = not conditions
         if fetched.status == NOT_MODIFIED and conditions:

@@ -133,6 +133,8 @@ class Seen:
 class Document:
     order: tuple[str, ...]
     entries: Mapping[str, Seen]
+    # Missing posts were withdrawn.
+    is_complete: bool = False
 
     @property
     def published(self) -> dict[str, datetime | None]:

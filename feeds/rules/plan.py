@@ -74,7 +74,8 @@ def plan_document(
     done, previous = known.done, known.order
     is_first, read_at = feed.first_polled_at is None, feed.fetched_through
     told = {id_ for id_, row in rows.items() if read_at is None or row.first_seen <= read_at}.union(done)
-    moved = not partial and bool(document.order) and told.isdisjoint(document.order)
+    may_move = not (partial or document.is_complete)
+    moved = may_move and bool(document.order) and told.isdisjoint(document.order)
     twins = _recognise(
         plan,
         rows,
@@ -110,8 +111,10 @@ def plan_document(
     else:
         there = {*document.order, *plan.came_back}
         returned = told.intersection(document.order).difference(previous, known.reposts)
-        _look_for_missing(plan, rows, there, previous, feed, moment, read_at if returned else None)
-        if plan.set_aside and _shows_others(document, there, () if returned else previous):
+        since = read_at if returned else None
+        _look_for_missing(plan, rows, there, previous, feed, moment, since, all_there=document.is_complete)
+        former = () if returned else previous
+        if plan.set_aside and not document.is_complete and _shows_others(document, there, former):
             plan.set_aside.clear()
     plan.holds = _holds(plan, rows.values())
     return plan if feed.for_letters else only_read(plan)
@@ -333,8 +336,10 @@ def _look_for_missing(
     feed: FeedRow,
     moment: datetime,
     read_at: datetime | None,
+    *,
+    all_there: bool,
 ) -> None:
-    """Withdraw missing items if an older entry remains; others rolled off.
+    """Withdraw missing items if an older entry remains, or with `all_there`; others rolled off.
 
     `read_at` is given if entries are back that the previous document lacked. Items seen once, or in a
     document that shares nothing with this one, were then another feed's.
@@ -358,7 +363,7 @@ def _look_for_missing(
         was_anothers = (
             read_at is not None and id_ in place and (row.first_seen >= read_at or oldest_there < 0)
         )
-        is_withdrawn = was_anothers or place.get(id_, oldest_there) < oldest_there
+        is_withdrawn = all_there or was_anothers or place.get(id_, oldest_there) < oldest_there
         if row.state == "assigned":
             if is_withdrawn and not row.rolled_off_at:
                 plan.set_aside.append(row.pk)

@@ -15,6 +15,7 @@ from reader.greader.app_call import (
     unknown,
 )
 from reader.models import Reader
+from reader.people import picks
 from reader.rules import google_names as names
 from reader.rules.google_names import StreamName, stream_name
 from reader.rules.order import EPOCH, MICROSECOND, BadCursor, Key, PageRequest, limit_of
@@ -93,16 +94,17 @@ def show_posts(call: AppCall) -> Shown:
 def edit_tag(call: AppCall) -> str:
     """Mark or star posts, ignoring unknown ones. An invalid id refuses the whole call.
 
-    Impossible changes are refused only if there is no other.
+    Impossible changes are refused only if there is no other. Labels tag the stars of open picks.
     """
     posts = call.posts()
     if len(posts) < len(call.given.many("i")):
         raise bad_request("i isn’t the id of a post.")
     named = [(way, stream_name(text)) for way in "ar" for text in call.given.many(way)]
     changes = {(way, stream) for way, stream in named if stream and stream.kind == "state"}
-    if any(stream and stream.kind == "label" for _, stream in named) and not changes:
+    labels = {(way, stream.value) for way, stream in named if stream and stream.kind == "label"}
+    if labels and not changes and not call.reader.has_picks:
         raise bad_request("Only feeds can be put into folders, not single posts.")
-    if named and not changes:
+    if named and not changes and not labels:
         raise bad_request("a and r must name states, such as user/-/state/com.google/read.")
     timeline = Timeline(call.reader)
     if changes & MADE_READ and changes & MADE_UNREAD:
@@ -117,6 +119,9 @@ def edit_tag(call: AppCall) -> str:
         stars.star(reader=call.reader, entries=posts, now=call.now)
     if ("r", names.STARRED) in changes:
         stars.unstar(reader=call.reader, entries=posts)
+    if call.reader.has_picks and (labels or call.given.one("annotation")):
+        added, removed = ([name for way, name in sorted(labels) if way == each] for each in "ar")
+        picks.tag(call.reader, posts, added, removed, note=call.given.one("annotation"))
     return "OK"
 
 

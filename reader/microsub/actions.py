@@ -37,7 +37,7 @@ from reader.rules import parameters
 from reader.rules.jf2 import without_nothing
 from reader.rules.order import BadCursor, Key, PageRequest, limit_of, number_in
 from reader.rules.parameters import Parameters
-from reader.timelines import marks
+from reader.timelines import marks, stars
 from reader.timelines.pages import Timeline, channels_with_unread, page_of, unread_counts
 
 EVERYTHING = "everything"
@@ -142,6 +142,10 @@ def mark_timeline(call: Call) -> Json:
         "mark_read": marks.mark_read,
         "mark_unread": marks.mark_unread,
         "remove": marks.remove,
+        "star": lambda _, places: stars.star(
+            reader=call.reader, entries=_entries_at(timeline, places), now=call.now
+        ),
+        "unstar": lambda _, places: stars.unstar(reader=call.reader, entries=_entries_at(timeline, places)),
         # `channel` is the target.
         "move": lambda _, places: marks.move(Timeline(call.reader), places, to=call.channel(), now=call.now),
     }
@@ -155,6 +159,11 @@ def mark_timeline(call: Call) -> Json:
         numbers = map(number_in, call.given.many("entry"))
         updated = changes[method](timeline, [number for number in numbers if number is not None])
     return {"result": "ok", "updated": updated}
+
+
+def _entries_at(timeline: Timeline, places: list[int]) -> list[int]:
+    rows = TimelineEntry.objects.seen().filter(**timeline.owner, pk__in=places)
+    return list(rows.values_list("entry_id", flat=True))
 
 
 def list_follows(call: Call) -> Json:

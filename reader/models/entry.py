@@ -137,6 +137,10 @@ class Star(models.Model):
     reader = models.ForeignKey(Reader, on_delete=models.CASCADE, related_name="stars", db_index=False)
     entry = models.ForeignKey(Entry, on_delete=models.CASCADE, related_name="stars")
     at = models.DateTimeField(default=timezone.now)
+    # The reader's words in their picks.
+    note = models.TextField(default="", db_default="")
+    # Separated by ", ".
+    tags = models.TextField(default="", db_default="")
 
     class Meta:
         constraints = (models.UniqueConstraint(name="star_once", fields=["reader", "entry"]),)

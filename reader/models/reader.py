@@ -9,6 +9,11 @@ from reader.rules.identity import LONGEST_IDENTITY
 
 
 class Reader(models.Model):
+    class Picks(models.TextChoices):
+        OFF = "off", "off"
+        PRIVATE = "private", "private"
+        PUBLIC = "public", "public"
+
     # `drop_reader` must run before the user is deleted: feeds count followers, and the admin's confirmation
     # page would list what somebody reads.
     user = models.OneToOneField(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="reader")
@@ -40,6 +45,11 @@ class Reader(models.Model):
     # The address has {url} and {title}.
     save_name = models.CharField(max_length=40, blank=True, default="", db_default="")
     save_template = models.CharField(max_length=500, blank=True, default="", db_default="")
+    # Starred posts as a feed: those since it was opened, at an address with the key.
+    picks = models.CharField(max_length=7, choices=Picks, default=Picks.OFF, db_default=Picks.OFF)
+    picks_title = models.CharField(max_length=100, blank=True, default="", db_default="")
+    picks_key = models.CharField(max_length=43, default="", db_default="", editable=False)
+    picks_since = models.DateTimeField(null=True, editable=False)
     # Denies access at once; the prune stage erases the data.
     leaving_at = models.DateTimeField("leaving since", null=True, blank=True, editable=False)
 
@@ -49,6 +59,10 @@ class Reader(models.Model):
 
     def __str__(self) -> str:
         return self.slug
+
+    @property
+    def has_picks(self) -> bool:
+        return self.picks != self.Picks.OFF
 
     @property
     def full_name(self) -> str:

@@ -24,8 +24,10 @@ from reader.indieauth.discovery import profile_of
 from reader.models import Follow, Reader
 from reader.pages.access import ReaderFormPage, confirmed, for_readers, surroundings
 from reader.pages.consent import scope_words
-from reader.pages.forms import AppPasswordForm, EmailForm, ErasureForm, ReadingForm
+from reader.pages.forms import AppPasswordForm, EmailForm, ErasureForm, PicksForm, ReadingForm
+from reader.pages.picks import makes_newsletters
 from reader.people.personal_data import data_file
+from reader.people.picks import address_of, open_picks
 from reader.people.readers import leave
 from reader.people.tokens import (
     LONGEST_APP,
@@ -40,7 +42,7 @@ from reader.rules.order import LARGEST_KEY, number_in
 from reader.rules.saving import EXAMPLES
 
 MOST_SHOWN = 200
-EMAIL, READING, DISCONNECT = "email", "reading", "disconnect"
+EMAIL, READING, PICKS, DISCONNECT = "email", "reading", "picks", "disconnect"
 
 
 @for_readers
@@ -109,7 +111,7 @@ class AppPasswords(ReaderFormPage):
 @for_readers
 @require_http_methods(["GET", "HEAD", "POST"])
 def account(request: HttpRequest, reader: Reader) -> HttpResponse:
-    """A POST changes reading defaults or the mail address, or forgets the identity of OIDC_URL."""
+    """A POST changes reading defaults, picks or the mail address, or forgets the identity of OIDC_URL."""
     user = reader.user
     identities = SocialAccount.objects.filter(user=user)
     if request.POST.get("act") == DISCONNECT:
@@ -121,7 +123,12 @@ def account(request: HttpRequest, reader: Reader) -> HttpResponse:
     if is_reading and reading.is_valid():
         reading.save()
         return HttpResponseRedirect(f"{reverse('reader:account')}?changed={READING}#reading")
-    given = None if is_reading else posted(request)
+    is_picks = request.POST.get("act") == PICKS
+    picks = PicksForm(request.POST if is_picks else None, instance=reader)
+    if is_picks and picks.is_valid():
+        open_picks(reader=picks.save(commit=False), now=utcnow())
+        return HttpResponseRedirect(f"{reverse('reader:account')}?changed={PICKS}#picks")
+    given = None if is_reading or is_picks else posted(request)
     form = EmailForm(given, user=user, initial={"email": user.email})
     if given is not None and form.is_valid():
         user.email = form.cleaned_data["email"]
@@ -132,6 +139,9 @@ def account(request: HttpRequest, reader: Reader) -> HttpResponse:
         "section": "account",
         "form": form,
         "reading": reading,
+        "picks": picks,
+        "picks_feed": address_of(reader, "xml") if reader.picks_key else "",
+        "makes_newsletters": makes_newsletters(reader.user),
         "examples": EXAMPLES,
         "changed": request.GET.get("changed", ""),
         "microsub": request.build_absolute_uri(reverse("reader:microsub", args=[reader.slug])),
@@ -139,7 +149,8 @@ def account(request: HttpRequest, reader: Reader) -> HttpResponse:
         "oidc_name": settings.OIDC_URL and settings.OIDC_NAME,
         "is_connected": identities.exists(),
     }
-    return render(request, "reader/account.html", context, status=_status(reading if is_reading else form))
+    sent = reading if is_reading else picks if is_picks else form
+    return render(request, "reader/account.html", context, status=_status(sent))
 
 
 @for_readers

@@ -116,6 +116,26 @@ class ReadingForm(forms.ModelForm):  # type: ignore[type-arg]
         return data
 
 
+class PicksForm(forms.ModelForm):  # type: ignore[type-arg]
+    picks = forms.ChoiceField(
+        label=gettext_lazy("Who can read them"),
+        choices={
+            Reader.Picks.OFF: gettext_lazy("nobody (off)"),
+            Reader.Picks.PRIVATE: gettext_lazy("anyone with the feed’s address"),
+            Reader.Picks.PUBLIC: gettext_lazy("everyone, also on a page"),
+        },
+        error_messages={"required": CHOOSE_ONE, "invalid_choice": CHOOSE_ONE},
+    )
+
+    class Meta:
+        model = Reader
+        fields = ("picks", "picks_title")
+        labels = {"picks_title": gettext_lazy("Title")}  # noqa: RUF012 - Django's name and type
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **{"label_suffix": "", **kwargs})
+
+
 class NewChannelForm(forms.Form):
     name = forms.CharField(required=False)
 

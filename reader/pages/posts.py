@@ -22,6 +22,7 @@ from reader.media.icons import feed_icon, html_by_proxy, picture_by_proxy, pictu
 from reader.media.pictures import Busy, key_of, picture_at, picture_type, stamped_url
 from reader.micropub.compositions import reactions_to
 from reader.models import Composition, Entry, Follow, Reader, TimelineEntry
+from reader.people.picks import notes_among
 from reader.rules import micropub
 from reader.rules.filters import LONGEST_TERM
 from reader.timelines.stars import starred_among
@@ -40,6 +41,8 @@ LONGEST_BEGINNING = 400
 LONGEST_EXCERPT = 200
 MOST_PICTURES = 20
 MOST_PLAYERS = 20
+# Note and tags.
+NO_NOTE = ("", "")
 _HEADING = re.compile(r"<(/?)h[1-6](?=[ >])")
 RELATIONS = {
     "in-reply-to": gettext_lazy("In reply to"),
@@ -144,6 +147,9 @@ class ShownPost:
     direction: str
     title_direction: str
     reactions: tuple[Reaction, ...] = ()
+    # In the reader's picks.
+    note: str = ""
+    tags: str = ""
 
     @property
     def is_long(self) -> bool:
@@ -165,7 +171,7 @@ def shown_places(
     rows = list(places)
     entries = [row.entry_id for row in rows]
     starred, done = starred_among(reader, entries), reactions_to(reader, entries)
-    names = Follow.objects.of(reader).names()
+    names, notes = Follow.objects.of(reader).names(), notes_among(reader, starred)
     return [
         shown_post(
             row.entry,
@@ -175,6 +181,7 @@ def shown_places(
             is_starred=row.entry_id in starred,
             reactions=done.get(row.entry_id, ()),
             heading=heading,
+            note=notes.get(row.entry_id, NO_NOTE),
         )
         for row in rows
     ]
@@ -189,6 +196,7 @@ def shown_post(
     is_starred: bool = False,
     reactions: Iterable[Composition] = (),
     heading: int = 3,
+    note: tuple[str, str] = NO_NOTE,
 ) -> ShownPost:
     """Use the reader's name for the feed. `heading` is the level of headings in the text."""
     jf2: Mapping[str, Any] = entry.jf2 or {}
@@ -230,6 +238,8 @@ def shown_post(
         direction=runs,
         title_direction=title_direction(str(jf2.get("name", "")), runs),
         reactions=tuple(map(_reaction, reactions)),
+        note=note[0],
+        tags=note[1],
     )
 
 

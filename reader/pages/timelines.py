@@ -29,7 +29,8 @@ from reader.pages.access import (
     keys_in,
     surroundings,
 )
-from reader.pages.posts import ShownPost, shown_places, shown_post, web_address
+from reader.pages.posts import NO_NOTE, ShownPost, shown_places, shown_post, web_address
+from reader.people.picks import annotate, notes_among
 from reader.rules.order import LARGEST_KEY, BadCursor, Key, PageRequest, number_in
 from reader.rules.saving import save_address
 from reader.timelines import marks, stars
@@ -96,7 +97,8 @@ def post(request: HttpRequest, reader: Reader, pk: int) -> HttpResponse:
     newer, older = neighbours(place) if place else (None, None)
     if place is None:
         done = reactions_to(reader, [entry.pk]).get(entry.pk, ())
-        shown = shown_post(entry, is_starred=True, reactions=done, heading=2)
+        note = notes_among(reader, [entry.pk]).get(entry.pk, NO_NOTE)
+        shown = shown_post(entry, is_starred=True, reactions=done, heading=2, note=note)
     else:
         is_unread = Unread.objects.filter(reader=reader, place__entry=entry).exists()
         (shown,) = shown_places(reader, [place], [place.pk] if is_unread else [], heading=2)
@@ -126,11 +128,18 @@ def save(request: HttpRequest, reader: Reader, pk: int) -> HttpResponse:
 def starred(request: HttpRequest, reader: Reader) -> HttpResponse:
     asked = _asked(request)
     entries, paging = stars.starred_page(reader, asked)
-    done = reactions_to(reader, [entry.pk for entry in entries])
+    keys = [entry.pk for entry in entries]
+    done, notes = reactions_to(reader, keys), notes_among(reader, keys)
+    posts = [
+        shown_post(
+            entry, is_starred=True, reactions=done.get(entry.pk, ()), note=notes.get(entry.pk, NO_NOTE)
+        )
+        for entry in entries
+    ]
     context = {
         **surroundings(reader),
         "section": "starred",
-        "posts": [shown_post(entry, is_starred=True, reactions=done.get(entry.pk, ())) for entry in entries],
+        "posts": posts,
         "older": paging.after,
         "is_first_page": asked.from_ is None,
     }
@@ -195,7 +204,10 @@ def undo_marking(request: HttpRequest, reader: Reader) -> HttpResponse:
 @require_POST
 def change_star(request: HttpRequest, reader: Reader, pk: int) -> HttpResponse:
     entry = stars.entry_of(reader, _key(pk))
-    if request.POST.get("act") == "unstar":
+    if request.POST.get("act") == "note" and reader.has_picks:
+        note, tags = request.POST.get("note", ""), request.POST.get("tags", "")
+        annotate(reader=reader, entry=entry.pk, note=note, tags=tags, now=utcnow())
+    elif request.POST.get("act") == "unstar":
         stars.unstar(reader=reader, entries=[entry.pk])
     else:
         stars.star(reader=reader, entries=[entry.pk], now=utcnow())

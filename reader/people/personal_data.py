@@ -34,6 +34,7 @@ SOURCES = (
         Reader.objects.values(
             *("slug", "me", "verified_at", "made_at", "last_seen_at", "max_feeds"),
             *("unread_only", "oldest_first", "corrected_unread", "save_name", "save_template"),
+            *("picks", "picks_title", "picks_since"),
             **{name: F(f"user__{name}") for name in ("username", "email", "date_joined", "last_login")},
         ),
         by("pk"),
@@ -58,7 +59,9 @@ SOURCES = (
         Mute.objects.order_by("-pk").values("url", "is_block", "added_at", channel_uid=F("channel__uid")),
         BY_READER,
     ),
-    HeldRows("starred", Star.objects.order_by("-at", "-pk").values("at", **POST_FIELDS), BY_READER),
+    HeldRows(
+        "starred", Star.objects.order_by("-at", "-pk").values("at", "note", "tags", **POST_FIELDS), BY_READER
+    ),
     HeldRows(
         "posts",
         TimelineEntry.objects.seen()

@@ -24,20 +24,21 @@ def entry_of(reader: Reader, pk: int) -> Entry:
     return entry
 
 
-def star(*, reader: Reader, entries: Collection[int], now: datetime) -> None:
-    """Star visible entries."""
+def star(*, reader: Reader, entries: Collection[int], now: datetime) -> int:
+    """Star visible entries. Returns how many those are."""
     places = TimelineEntry.objects.seen().filter(reader=reader, entry__pk__any_of=frozenset(entries))
     seen = sorted(set(places.values_list("entry_id", flat=True)))
     rows = (Star(reader=reader, entry_id=pk, at=now) for pk in seen)
     Star.objects.bulk_create(rows, batch_size=1_000, ignore_conflicts=True)
+    return len(seen)
 
 
-def unstar(*, reader: Reader, entries: Collection[int]) -> None:
-    _stars_among(reader, entries).delete()
+def unstar(*, reader: Reader, entries: Collection[int]) -> int:
+    return stars_among(reader, entries).delete()[0]
 
 
 def starred_among(reader: Reader, entries: Collection[int]) -> frozenset[int]:
-    return frozenset(_stars_among(reader, entries).values_list("entry_id", flat=True))
+    return frozenset(stars_among(reader, entries).values_list("entry_id", flat=True))
 
 
 def starred_page(reader: Reader, asked: PageRequest) -> tuple[list[Entry], Paging]:
@@ -47,5 +48,5 @@ def starred_page(reader: Reader, asked: PageRequest) -> tuple[list[Entry], Pagin
     return [row.entry for row in stars[: asked.limit]], paging_of(asked, keys)
 
 
-def _stars_among(reader: Reader, entries: Collection[int]) -> "QuerySet[Star]":
+def stars_among(reader: Reader, entries: Collection[int]) -> "QuerySet[Star]":
     return Star.objects.filter(reader=reader, entry__pk__any_of=frozenset(entries))

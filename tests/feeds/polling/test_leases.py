@@ -207,7 +207,7 @@ def answered(blog: Blog, minutes: float) -> tuple[Feed, Reading]:
     """Claim the blog's feed and fetch it; nothing is recorded yet."""
     feed = claim_feed(Feed.objects.filter(pk=blog.feed.pk), at(minutes))
     assert feed is not None
-    (ask,) = asks([feed])
+    (ask,) = asks([feed], at(minutes))
     return feed, read(ask, shared_client(), lambda: at(minutes))[feed.pk]
 
 
