@@ -6,6 +6,7 @@ import secrets
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import islice
 from urllib.parse import urlsplit
 
 from django.conf import settings
@@ -98,10 +99,13 @@ def notes_among(reader: Reader, entries: Collection[int]) -> dict[int, tuple[str
 
 
 def picks_of(reader: Reader) -> list[Pick]:
-    """Return the newest first."""
+    """Return the newest first, without posts of feeds that need credentials."""
     rows = Star.objects.filter(reader=reader, at__gte=reader.picks_since, entry__jf2__isnull=False)
     rows = rows.select_related("entry__feed").defer("entry__text").order_by("-at", "-pk")
-    return [_pick(row) for row in rows[:MOST_IN_FEED]]
+    shown = (
+        row for row in rows.iterator(MOST_IN_FEED) if not (row.entry.feed and row.entry.feed.credentials)
+    )
+    return [_pick(row) for row in islice(shown, MOST_IN_FEED)]
 
 
 def written(reader: Reader, picks: Iterable[Pick], kind: str) -> bytes:

@@ -21,7 +21,7 @@ from feeds.models import Feed, Item
 from feeds.parsing.document import parse
 from feeds.polling.poll import poll_due, poll_feed
 from reader.models import Channel, Reader, Star, TimelineEntry
-from reader.people.picks import LONGEST_NOTE, TYPES, address_of, annotate, open_picks, own_document
+from reader.people.picks import LONGEST_NOTE, TYPES, address_of, annotate, open_picks, own_document, picks_of
 from reader.people.readers import leave
 from reader.timelines.stars import unstar
 from subscriptions.collections.assign import assign_final
@@ -132,6 +132,17 @@ def test_only_public_picks_have_a_page_and_closing_ends_the_address(
     picks.picks = "public"
     open_picks(reader=picks, now=at(7))
     assert picks.picks_key not in page
+
+
+def test_posts_of_feeds_that_need_credentials_are_left_out(
+    picks: Reader, post: Callable[[str], TimelineEntry]
+) -> None:
+    row = post("Tides")
+    note(picks, row, "")
+    assert [pick.title for pick in picks_of(picks)] == ["Tides"]
+    row.entry.feed.credentials = {"user": "ada", "password": "x"}
+    row.entry.feed.save()
+    assert picks_of(picks) == []
 
 
 def test_who_leaves_has_no_feed(picks: Reader, client: Client) -> None:
