@@ -75,6 +75,7 @@ def test_from_a_star_to_fridays_issue(page: Any, site: str) -> None:
         poll_feed(feed_id=feed.pk, now=now + timedelta(minutes=minutes))
     assign_final(clock=lambda: now + timedelta(minutes=61))
     end = Assignable.objects.get().period_end
+    assert end is not None
     poll_feed(feed_id=feed.pk, now=end + timedelta(minutes=1))
     assert complete_due(clock=lambda: end + timedelta(minutes=20)) == 1
     html = Issue.objects.get().html
