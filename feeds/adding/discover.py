@@ -15,7 +15,7 @@ from common.net.client import MAX_BYTES, SafeClient, client, keeps_secrets
 from common.text import pluralize, shortened
 from common.transactions import forbid_open_transaction
 from feeds.adding.add import new_feed
-from feeds.adding.preview import Looked, look
+from feeds.adding.preview import Looked, look, look_here
 from feeds.addresses import NO_ADDRESS, checked_url, same_address, without_feed_scheme
 from feeds.credentials import headers_for
 from feeds.models import Feed
@@ -264,7 +264,8 @@ def discover(
     forbid_open_transaction()
     places = [new_feed(url=place, now=now, credentials=credentials) for place in addresses(url)]
     hunt = _Hunt(http or client(), budget or DiscoveryBudget(), headers_for(places[0]))
-    first = hunt.first([place.url for place in places])
+    here = (look_here(place.url, now) for place in places)
+    first = next(filter(None, here), None) or hunt.first([place.url for place in places])
     if first.is_feed:
         found = [(first, "")]
         return Discovery(first.url, candidates_of(found, now), is_feed=True)

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass, replace
 from datetime import datetime
+from http import HTTPStatus
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -22,6 +23,7 @@ from feeds.parsing.discovery import WebPage, decoded, format_of, read_page
 from feeds.parsing.document import parse
 from feeds.parsing.entry import Entry, ParsedFeed, ParseError
 from feeds.parsing.format import is_page
+from feeds.polling.claims import own_document
 from feeds.polling.read import Reading, content_type
 from feeds.rules.alerts import permanent_target
 from feeds.rules.facts import Document, Insert, Known
@@ -88,6 +90,14 @@ def look(
     if not 200 <= fetched.status < 300:
         return Looked(place, base, fetched.status, error=refusal(fetched.status))
     return read_document(Looked(place, base, fetched.status, fetched.body, content_type(fetched)))
+
+
+def look_here(url: str, now: datetime) -> Looked | None:
+    """Return a feed of this site, without the network. None for others, and for what isn't there."""
+    found = own_document(url, now)
+    if found is None or found.fetched.status != HTTPStatus.OK:
+        return None
+    return read_document(Looked(url, url, HTTPStatus.OK, found.fetched.body, content_type(found.fetched)))
 
 
 def read_document(answer: Looked) -> Looked:
@@ -193,7 +203,9 @@ def preview(
     """Store nothing. `choice`: start, start_count and the delays. Raises NoPreview or ValidationError."""
     forbid_open_transaction()
     row = new_feed(url=url, now=now, credentials=credentials)
-    looked = look(row.url, http=http or client(), seconds=seconds, secrets=headers_for(row))
+    looked = look_here(row.url, now) or look(
+        row.url, http=http or client(), seconds=seconds, secrets=headers_for(row)
+    )
     if looked.parsed is None:
         raise NoPreview(looked.error or PAGE_WITHOUT_FEED, looked.status)
     return preview_of(replace(looked, url=row.url), now=now, **choice)

@@ -124,13 +124,13 @@ def asks(feeds: Sequence[Feed], now: datetime) -> list[Ask]:
             last[feed.pk].feed = feed
         shared.setdefault((feed.url, credentials, refused), {})[feed.pk] = last.get(feed.pk)
     return [
-        Ask(url, together, dict(credentials), refused, _own_document(url, now))
+        Ask(url, together, dict(credentials), refused, own_document(url, now))
         for (url, credentials, refused), together in shared.items()
     ]
 
 
-def _own_document(url: str, now: datetime) -> OwnDocument | None:
+def own_document(url: str, now: datetime) -> OwnDocument | None:
     """Return it without the network, where our name may lead nowhere or to a private address."""
-    if not own_documents or host_of_url(url) != host_of_url(settings.SITE_URL):
+    if not own_documents or host_of_url(url) not in (host_of_url(settings.SITE_URL), *settings.FORMER_HOSTS):
         return None
     return next(filter(None, (source(url, now) for source in own_documents)), None)

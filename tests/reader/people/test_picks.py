@@ -17,6 +17,8 @@ from django.urls import reverse
 from delivery.issues.complete import complete_due
 from delivery.models import Issue
 from feeds.adding.add import add_feed
+from feeds.adding.discover import discover
+from feeds.adding.preview import preview
 from feeds.models import Feed, Item
 from feeds.parsing.document import parse
 from feeds.polling.poll import poll_due, poll_feed
@@ -88,6 +90,8 @@ def test_the_note_stands_above_the_quoted_title_and_source(
     note(picks, post("Tides"), "Read <this>\n\nfirst", tags="maps, Sea, maps")
     response = client.get(address_of(picks, kind).removeprefix(settings.SITE_URL))
     assert response.headers["Content-Type"] == TYPES[kind]
+    again = client.get(response.request["PATH_INFO"], headers={"If-None-Match": response.headers["ETag"]})
+    assert again.status_code == 304
     (entry,) = parse(response.content, content_type=TYPES[kind], url=address_of(picks, kind)).entries
     assert (entry.title, entry.link) == ("Tides", "https://harbour.example/Tides")
     assert entry.published == at(1)
@@ -248,6 +252,19 @@ class TestNewsletter:
         Feed.objects.exclude(pk=feed.pk).delete()
         (result,) = poll_due(clock=lambda: at(2))
         assert (result.ok, titles(feed)) == (True, {"A"})
+
+    def test_an_editor_finds_it_by_its_address_without_the_network(
+        self, picks: Reader, post: Callable[[str], TimelineEntry]
+    ) -> None:
+        note(picks, post("A"), "")
+        found = discover(address_of(picks, "json"), now=at(2))
+        assert (found.is_feed, [one.title for one in found.candidates]) == (True, ["Ada’s picks"])
+        assert [each.title for each in preview(address_of(picks, "xml"), now=at(2)).posts] == ["A"]
+
+    def test_it_is_known_at_an_address_of_a_former_host(self, picks: Reader, settings: Any) -> None:
+        feed = watched(picks)
+        settings.SITE_URL, settings.FORMER_HOSTS = "https://new.example.org", [feed.host]
+        read(feed, 1)
 
     def test_closed_picks_are_a_feed_that_is_gone(self, picks: Reader) -> None:
         feed = watched(picks)
