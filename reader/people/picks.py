@@ -181,7 +181,7 @@ def _tags(names: Iterable[str]) -> list[str]:
 
 def _pick(row: Any) -> Pick:
     """Make it of a star with `_FIELDS`."""
-    feed, url = row.entry.feed, row.url or ""
+    feed, url = row.entry.feed, without_controls(row.url or "")
     url = url if scheme(url) in ("http", "https") else ""
     source = one_line((feed.title or feed.host) if feed else "") or (urlsplit(url).hostname or "")
     title = shortened(one_line(row.name or row.summary or row.text or url), LONGEST_TITLE)
@@ -189,9 +189,9 @@ def _pick(row: Any) -> Pick:
     quote = format_html("<blockquote><p>{}<br>{}</p></blockquote>", quoted, source)
     # Both escape what a person typed.
     note = mark_safe(linebreaks(urlize(row.note, autoescape=True)))  # noqa: S308
-    host = urlsplit(settings.SITE_URL).hostname
     return Pick(
-        id=f"tag:{host},2026:pick/{row.reader_id}/{row.entry_id}",
+        # Without our host, since a site may move.
+        id=f"urn:feedletter:pick:{row.reader_id}:{row.entry_id}",
         title=title,
         url=url,
         at=row.at,

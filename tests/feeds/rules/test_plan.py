@@ -3,6 +3,7 @@
 A plan in words: each kind of change, and the item's state after it.
 """
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -159,6 +160,16 @@ def test_an_assigned_item_is_set_aside_where_one_that_waits_is_withdrawn(
     assert (result.set_aside, result.vanish, result.roll_off, result.confirm) == (aside, [], [], [])
     anyway = plan(document(*shown), known("a", "assigned", rolled_off=True), previous=previous)
     assert anyway.set_aside == []
+
+
+@pytest.mark.parametrize("left", [(), ("b",), ("new", "more"), ("b", "old")])
+def test_a_complete_document_withdraws_all_that_it_lacks(left: tuple[str, ...]) -> None:
+    rows = known("a"), known("b", pk=2), known("c", "assigned", pk=3)
+    complete = replace(document(*left), is_complete=True)
+    result = plan(complete, *rows, previous=("b", "c", "a"), feed=a_feed(added_at=ADDED, hold_floods=True))
+    assert (result.vanish, result.set_aside) == ([1] if "b" in left else [1, 2], [3])
+    assert not result.roll_off
+    assert not result.holds
 
 
 def test_an_assigned_item_that_leaves_a_ranking_is_sent_all_the_same() -> None:
