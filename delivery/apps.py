@@ -19,7 +19,7 @@ class DeliveryConfig(AppConfig):
         from common.ports.panels import install_later
         from common.ports.personal_data import sources
         from common.ports.registries import counters, later
-        from delivery.bounces import history
+        from delivery.bounces import list_growth
         from delivery.checks import check_email
         from delivery.privacy.personal_data import SOURCES, needed
         from delivery.rules.progress import ISSUE_FIGURE
@@ -31,10 +31,8 @@ class DeliveryConfig(AppConfig):
         tracking.connect(on_tracking, weak=False, dispatch_uid="delivery")
         enqueue = later("delivery.webhooks.outbox", "enqueue")
         happened.connect(enqueue, weak=False, dispatch_uid="webhooks")
-        note_published = later("delivery.webhooks.hub", "note_published")
-        happened.connect(note_published, weak=False, dispatch_uid="hub")
         install_later("delivery.panels")
-        counters[history.GROWTH] = history.count_growth
+        counters[list_growth.GROWTH] = list_growth.count_growth
         counters[ISSUE_FIGURE] = later("delivery.issues.progress", "count_large_issues")
         sources.extend(SOURCES)
         registries.brand_sources.append(later("delivery.views.preview", "brands"))

@@ -16,8 +16,9 @@ from django_celery_beat.models import (
     SolarSchedule,
 )
 
-from common.admin.html import EmptyList, PageWords, ago, column, moment_of, words_of
+from common.admin.html import ago, column, moment_of
 from common.admin.lists import asks
+from common.admin.page_words import EmptyList, PageWords, words_of
 from feedletter_site.api.admin import ApiTokenAdmin
 from feedletter_site.migrate_from.admin import ArrivalAdmin
 from feedletter_site.team.admin import GroupAdmin, UserAdmin

@@ -11,9 +11,10 @@ from chat.guilds.history import latest_fates
 from chat.guilds.rights import channel_refusal
 from chat.guilds.servers import bot_settings
 from chat.models import Guild, GuildFeed, ServerAlert
-from common.admin.html import EmptyList, column, list_link, moment_of, when
+from common.admin.html import column, list_link, moment_of, when
 from common.admin.lists import asks
 from common.admin.model_admin import ReadOnlyAdmin, ServiceAdmin
+from common.admin.page_words import EmptyList
 from common.clock import utcnow
 from common.db.bulk import count_of
 from common.parts import Facts, Link, Part, Table

@@ -19,7 +19,8 @@ from unfold import widgets
 from unfold.views import ChangeList
 
 from common.access import newsletters_of
-from common.admin.html import PageWords, block, inline, may_open, page
+from common.admin.html import block, inline, may_open, page
+from common.admin.page_words import PageWords
 from common.admin.refusals import REFUSALS, RefusedForm, report
 from common.ports import panels
 

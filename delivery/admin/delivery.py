@@ -8,9 +8,10 @@ from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 
 from channels.rules.sms_words import CODE_WORDS
-from common.admin.html import EmptyList, column, moment_of, when
+from common.admin.html import column, moment_of, when
 from common.admin.lists import FewChoices, LargeList, asks, newest
 from common.admin.model_admin import ReadOnlyAdmin
+from common.admin.page_words import EmptyList
 from common.admin.resources import actions_of
 from common.clock import utcnow
 from common.parts import Facts, Link, Part, Table

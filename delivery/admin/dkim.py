@@ -11,9 +11,10 @@ from django.urls import reverse
 
 from channels.email.address import parse_address
 from common.access import opens_for
-from common.admin.html import EmptyList, column, moment_of, page, when
+from common.admin.html import column, moment_of, page, when
 from common.admin.lists import asks
 from common.admin.model_admin import ServiceAdmin, StyledForm
+from common.admin.page_words import EmptyList
 from common.admin.resources import actions_of
 from common.clock import utcnow
 from common.parts import Button, Code, Dot, Facts, Part, Text

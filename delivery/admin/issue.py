@@ -12,9 +12,10 @@ from django.shortcuts import get_object_or_404
 from django.urls import URLPattern
 from django.views.decorators.http import require_POST
 
-from common.admin.html import EmptyList, add_url, block, brief, column, list_link, object_url
+from common.admin.html import add_url, block, brief, column, list_link, object_url
 from common.admin.lists import asks
 from common.admin.model_admin import ReadOnlyAdmin
+from common.admin.page_words import EmptyList
 from common.admin.refusals import require
 from common.admin.resources import actions_of
 from common.clock import utcnow

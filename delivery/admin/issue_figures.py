@@ -14,7 +14,7 @@ from common.clock import utcnow
 from common.parts import Bar, Box, Chart, Dot, Flow, Fold, Link, Live, Part, Table, Template, Text, listed
 from common.text import pluralize
 from delivery.admin.bridges.panels import is_bridge
-from delivery.bounces.history import WEEKS, growth_of
+from delivery.bounces.list_growth import WEEKS, growth_of
 from delivery.issues import progress
 from delivery.models import Attempt, Delivery, Issue
 from delivery.rules.progress import arrived, ended, result_sentence, time_left, total, waiting, waiting_words

@@ -15,9 +15,10 @@ from channels import channel
 from channels.rules.accounts import DEFAULT_ACCOUNT
 from channels.rules.meaning import advice
 from channels.rules.server_words import meaning
-from common.admin.html import EmptyList, column, list_link, moment_of, when
+from common.admin.html import column, list_link, moment_of, when
 from common.admin.lists import asks
 from common.admin.model_admin import ServiceAdmin
+from common.admin.page_words import EmptyList
 from common.admin.resources import actions_of
 from common.clock import utcnow
 from common.db.bulk import count_of

@@ -9,9 +9,10 @@ from django.contrib import admin
 from django.contrib.admin import RelatedFieldListFilter
 from django.http import HttpRequest
 
-from common.admin.html import EmptyList, add_url, column, list_link, when
+from common.admin.html import add_url, column, list_link, when
 from common.admin.lists import asks
 from common.admin.model_admin import StyledForm
+from common.admin.page_words import EmptyList
 from common.admin.uploads import (
     CUT_OFF,
     ReportedUploadAdmin,

@@ -7,8 +7,9 @@ from django import forms
 from django.contrib import admin, messages
 from django.http import HttpRequest
 
-from common.admin.html import EmptyList, column, moment_of, when
+from common.admin.html import column, moment_of, when
 from common.admin.model_admin import ServiceAdmin, StyledForm
+from common.admin.page_words import EmptyList
 from common.admin.resources import actions_of
 from common.clock import utcnow
 from common.parts import Facts, Link, Part, listed

@@ -1,16 +1,10 @@
-"""Context of a report: earlier ones, the reader, the domain.
-
-Daily growth of lists, and bounces.
-"""
+"""Context of a report: earlier ones, the reader, the domain."""
 
 from dataclasses import dataclass, field
-from datetime import date, datetime
-from typing import Any
+from datetime import datetime
 
-from django.db.models import Min, Q, QuerySet
-from django.utils import timezone
+from django.db.models import Min, QuerySet
 
-from common.ports.registries import kept_figures
 from delivery.bounces.domain_refusals import ANSWERED, denies, letters_since
 from delivery.models import Bounce, Delivery
 from delivery.rules.bounce_policy import (
@@ -23,12 +17,7 @@ from delivery.rules.bounce_policy import (
     BounceKind,
     History,
 )
-from subscriptions.models import Subscribable, Subscription
-from subscriptions.rules.origin import first_monday
-from subscriptions.subscribers.counts import growth, large_newsletters, per_day
-
-WEEKS = 53
-GROWTH = "growth"
+from subscriptions.models import Subscription
 
 
 @dataclass(slots=True)
@@ -95,53 +84,3 @@ def of_the_hour(bounce: Bounce) -> "QuerySet[Bounce]":
 def _confirmed_since(bounce: Bounce, tried_at: datetime) -> bool:
     rows = Subscription.objects.filter(destination=bounce.destination, status=Subscription.Status.CONFIRMED)
     return rows.filter(confirmed_at__gt=tried_at).exists()
-
-
-def growth_of(subscribable: Subscribable, today: date) -> dict[str, dict[date, int]]:
-    """Return a newsletter's figures, stored ones if large."""
-    kept = kept_figures(GROWTH, [subscribable.pk]).get(subscribable.pk)
-    if not kept or kept["zone"] != timezone.get_current_timezone_name():
-        return counted_of(subscribable, today)
-    return {
-        name: {date.fromisoformat(day): count for day, count in days.items()}
-        for name, days in kept["growth"].items()
-    }
-
-
-def count_growth() -> dict[int, dict[str, Any]]:
-    """Count large newsletters, for storing."""
-    today, zone = timezone.localdate(), timezone.get_current_timezone_name()
-    found = {newsletter.pk: counted_of(newsletter, today) for newsletter in large_newsletters()}
-    return {
-        key: {
-            "zone": zone,
-            "growth": {
-                name: {day.isoformat(): count for day, count in days.items()} for name, days in each.items()
-            },
-        }
-        for key, each in found.items()
-    }
-
-
-def counted_growth(today: date) -> dict[str, dict[date, int]]:
-    """Count all newsletters; `gone`: confirmed readers who left."""
-    found = counted_of(None, today)
-    left = Subscription.objects.filter(confirmed_at__isnull=False)
-    since, zone = first_monday(today, WEEKS), timezone.get_current_timezone()
-    return {**found, "gone": per_day(left, "left_at", since=since, zone=zone)}
-
-
-def counted_of(subscribable: Subscribable | None, today: date) -> dict[str, dict[date, int]]:
-    """Count one newsletter or all. Four queries."""
-    since, zone = first_monday(today, WEEKS), timezone.get_current_timezone()
-    found = growth(subscribable=subscribable, since=since, zone=zone)
-    bounces = Bounce.objects.filter(
-        kind__in=(Bounce.Kind.HARD, Bounce.Kind.COMPLAINT), destination__isnull=False
-    )
-    if subscribable is not None:
-        bounces = bounces.filter(
-            Q(delivery__subscription__subscribable=subscribable)
-            | Q(delivery__subscription=None, delivery__issue__subscribable=subscribable)
-        )
-    found["bounced"] = per_day(bounces, "at", since=since, zone=zone)
-    return found

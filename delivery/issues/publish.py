@@ -28,7 +28,7 @@ from delivery.issues.audience import WaitsForPerson, each_once, is_tracked, read
 from delivery.issues.frequency_switches import cuts, not_switching
 from delivery.issues.pause import locked_issue, refuse_old
 from delivery.lanes.lanes import domain_expression, lane_expression
-from delivery.models import Delivery, Issue, IssueItem
+from delivery.models import Delivery, HubSubscriber, Issue, IssueItem
 from delivery.models.delivery import NOT_FINISHED
 from feeds.items.alerts import track
 from subscriptions.collections.assign import lock_for_membership
@@ -71,6 +71,7 @@ def queue_for_all(issues: Sequence[Issue], *, now: datetime) -> int:
     if tracked:
         texts = IssueItem.objects.filter(issue__in=tracked, item__isnull=False).order_by()
         track(dict(texts.values_list("item_id", "content_hash")), until=now + WINDOW)
+    HubSubscriber.objects.owe((issue.subscribable_id for issue in issues), now)
     for issue in issues:
         _tell(issue, queued[issue.pk], now)
     return queued.total()
@@ -98,6 +99,9 @@ def archive_only(*, issue_id: int, now: datetime) -> None:
     """Archive an issue that waited for a reader in vain."""
     waiting = Issue.objects.filter(pk=issue_id, awaits_reader=True, published_at=None, cancelled_at=None)
     if waiting.update(published_at=now):
+        HubSubscriber.objects.owe(
+            Subscribable.objects.filter(issues=issue_id).values_list("pk", flat=True), now
+        )
         _tell(Issue.objects.select_related("subscribable").defer("html", "text").get(pk=issue_id), 0, now)
 
 

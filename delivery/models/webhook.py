@@ -1,5 +1,8 @@
 """Webhooks and their calls."""
 
+from collections.abc import Iterable
+from datetime import datetime
+
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
@@ -92,6 +95,13 @@ class WebhookCall(models.Model):
         return self.kind
 
 
+class HubSubscriberQuerySet(models.QuerySet["HubSubscriber"]):
+    def owe(self, newsletters: Iterable[int], now: datetime) -> None:
+        """Owe a push of these newsletters' feeds, in the transaction that publishes an issue."""
+        theirs = self.filter(subscribable__in=list(newsletters), expires_at__gt=now)
+        theirs.update(owes=True, failures=0, due_at=now)
+
+
 class HubSubscriber(models.Model):
     """Program that gets a newsletter's feed by our hub, once its callback agreed, until `expires_at`."""
 
@@ -114,6 +124,8 @@ class HubSubscriber(models.Model):
     owes = models.BooleanField(default=False)
     failures = models.PositiveSmallIntegerField(default=0)
     due_at = models.DateTimeField(null=True, blank=True)
+
+    objects = HubSubscriberQuerySet.as_manager()
 
     class Meta:
         constraints = (models.UniqueConstraint(name="hub_subscriber", fields=["subscribable", "callback"]),)

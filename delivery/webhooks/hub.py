@@ -19,11 +19,10 @@ from django.db.models import Q, QuerySet
 from common.clock import utcnow
 from common.net.client import FetchError, client
 from common.passes import TimeBudget
-from common.ports.events import Event, EventKind
 from common.refused import Refused
 from common.secrets import opened
 from common.transactions import NetworkInTransaction
-from delivery.models import HubSubscriber, Issue
+from delivery.models import HubSubscriber
 from delivery.rules.hub import SUBSCRIBE, UNSUBSCRIBE, HubRequest, next_push, push_headers, verification_url
 from feeds.addresses import host_of_url, is_address
 from subscriptions.links import page_url
@@ -69,14 +68,6 @@ def ask_hub(*, request: HubRequest, newsletter: Subscribable, now: datetime) -> 
     HubSubscriber.objects.update_or_create(
         subscribable=newsletter, callback=request.callback, defaults=changes
     )
-
-
-def note_published(event: Event, **signal: object) -> None:
-    """Owe subscribers a push of the feed, in the transaction that publishes an issue."""
-    if event.kind is EventKind.PUBLISHED:
-        newsletters = Issue.objects.filter(pk__in=event.keys).values("subscribable")
-        rows = HubSubscriber.objects.filter(subscribable__in=newsletters, expires_at__gt=event.at)
-        rows.update(owes=True, failures=0, due_at=event.at)
 
 
 def hub_due(now: datetime) -> "QuerySet[HubSubscriber]":

@@ -7,8 +7,9 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.decorators import method_decorator
 
-from common.admin.html import EmptyList, PageWords, column, moment_of, page, when
+from common.admin.html import column, moment_of, page, when
 from common.admin.model_admin import ServiceAdmin, StyledForm
+from common.admin.page_words import EmptyList, PageWords
 from common.admin.resources import actions_of
 from common.api.permissions import TOKEN_SCOPES, may_hand_on
 from common.clock import utcnow

@@ -11,8 +11,9 @@ from django.http import HttpRequest
 from django.utils.html import format_html_join
 from unfold.widgets import UnfoldAdminSelectWidget
 
-from common.admin.html import EmptyList, column, when
+from common.admin.html import column, when
 from common.admin.model_admin import StyledForm
+from common.admin.page_words import EmptyList
 from common.admin.uploads import (
     CUT_OFF,
     ReportedUploadAdmin,

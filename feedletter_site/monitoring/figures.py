@@ -16,7 +16,7 @@ from django.utils import timezone
 from common.clock import utcnow
 from common.ports.channels import person_kinds
 from common.ports.registries import LARGE, counters
-from delivery.bounces.history import counted_growth
+from delivery.bounces.list_growth import counted_growth
 from delivery.issues.progress import counts_of
 from delivery.models import Issue
 from delivery.models.issue import SENT_HERE

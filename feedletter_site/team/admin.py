@@ -23,9 +23,10 @@ from unfold.widgets import (
     UnfoldAdminSelect2MultipleWidget,
 )
 
-from common.admin.html import EmptyList, PageWords, brief, column, list_url, words_of
+from common.admin.html import brief, column, list_url
 from common.admin.lists import asks
 from common.admin.model_admin import ServiceAdmin, StyledForm
+from common.admin.page_words import EmptyList, PageWords, words_of
 from common.admin.refusals import add_refusal
 from common.clock import utcnow
 from common.optional_apps import is_on

@@ -14,8 +14,9 @@ from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from unfold.widgets import UnfoldAdminIntegerFieldWidget, UnfoldAdminSelectWidget
 
-from common.admin.html import EmptyList, ago, brief, column, list_link, moment_of, web_link, when
+from common.admin.html import ago, brief, column, list_link, moment_of, web_link, when
 from common.admin.model_admin import ServiceAdmin
+from common.admin.page_words import EmptyList
 from common.clock import utcnow
 from common.db.bulk import count_of
 from common.parts import Facts, Link, Part, Table, Text, listed

@@ -7,8 +7,9 @@ from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 from unfold.decorators import display
 
-from common.admin.html import EmptyList, column, list_link, moment_of, web_link, when
+from common.admin.html import column, list_link, moment_of, web_link, when
 from common.admin.lists import FewChoices, LargeList, asks, newest
+from common.admin.page_words import EmptyList
 from common.clock import utcnow
 from common.parts import Facts, Fold, Link, Part, Strong, Table, Template, Text
 from common.ports.panels import Action, Panel

@@ -11,8 +11,9 @@ from django.http import HttpRequest
 from django.utils.html import escape
 from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget, UnfoldAdminTextInputWidget
 
-from common.admin.html import EmptyList, column, list_link
+from common.admin.html import column, list_link
 from common.admin.model_admin import ServiceAdmin
+from common.admin.page_words import EmptyList
 from common.parts import Link, Part, Table
 from common.ports.panels import Action, Panel
 from common.text import pluralize

@@ -7,8 +7,9 @@ from django.urls import reverse
 from unfold.decorators import display
 from unfold.widgets import UnfoldAdminEmailInputWidget, UnfoldAdminIntegerFieldWidget
 
-from common.admin.html import EmptyList, PageWords, moment_of, page, when
+from common.admin.html import moment_of, page, when
 from common.admin.model_admin import ServiceAdmin
+from common.admin.page_words import EmptyList, PageWords
 from common.admin.resources import actions_of
 from common.clock import utcnow
 from common.parts import Facts, Link, Part

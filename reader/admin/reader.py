@@ -6,8 +6,9 @@ from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from unfold.decorators import action
 
-from common.admin.html import EmptyList, add_url, column, moment_of, when
+from common.admin.html import add_url, column, moment_of, when
 from common.admin.model_admin import ServiceAdmin
+from common.admin.page_words import EmptyList
 from common.clock import utcnow
 from common.db.bulk import count_of
 from common.parts import Facts, Link, Part

@@ -18,9 +18,10 @@ from unfold.decorators import action, display
 from unfold.widgets import UnfoldAdminTextareaWidget
 
 from common.access import newsletters_of, visible_to
-from common.admin.html import EmptyList, column, list_url, object_url, page
+from common.admin.html import column, list_url, object_url, page
 from common.admin.lists import as_csv, asks
 from common.admin.model_admin import StyledForm
+from common.admin.page_words import EmptyList
 from common.admin.refusals import require
 from common.admin.uploads import (
     UploadAdmin,

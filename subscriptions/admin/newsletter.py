@@ -24,9 +24,10 @@ from django.utils.safestring import SafeString
 from unfold.decorators import action, display
 
 from common.access import role_of
-from common.admin.html import EmptyList, ListPart, brief, column, list_link, when
+from common.admin.html import brief, column, list_link, when
 from common.admin.lists import asks
 from common.admin.model_admin import LookedUpList, ReadOnlyAdmin, ServiceAdmin
+from common.admin.page_words import EmptyList, ListPart
 from common.admin.resources import actions_of
 from common.body_limits import MAX_FORM_BYTES, takes_body
 from common.clock import utcnow

@@ -14,9 +14,10 @@ from django.utils.html import escape
 from unfold.widgets import UnfoldAdminTextInputWidget
 
 from common.access import opens_for
-from common.admin.html import EmptyList, PageWords, add_url, column, list_link, moment_of, when
+from common.admin.html import add_url, column, list_link, moment_of, when
 from common.admin.lists import SEARCHED, LargeList, newest
 from common.admin.model_admin import ServiceAdmin, StyledForm
+from common.admin.page_words import EmptyList, PageWords
 from common.admin.resources import actions_of
 from common.parts import Button, Facts, Link, Part, Table, listed
 from common.ports import channels

@@ -12,9 +12,10 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.functional import cached_property
 
 from common.access import visible_to
-from common.admin.html import EmptyList, column, moment_of, when
+from common.admin.html import column, moment_of, when
 from common.admin.lists import asks
 from common.admin.model_admin import ServiceAdmin, StyledForm
+from common.admin.page_words import EmptyList
 from common.clock import utcnow
 from common.parts import Facts, Link, Part, Table
 from common.ports import channels

@@ -15,7 +15,7 @@ from django.utils.text import capfirst
 from django_celery_beat.models import PeriodicTask
 
 from common.admin import lists
-from common.admin.html import PageWords
+from common.admin.page_words import PageWords
 from delivery.models import Account, Restore
 from feedletter_site.admin_look import MENU, SETTINGS_CARDS
 from subscriptions.models import Destination, SiteSettings, Subscription, Suppression

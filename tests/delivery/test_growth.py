@@ -13,7 +13,7 @@ from django.utils import timezone
 from common.admin.html import block
 from common.clock import utcnow
 from delivery.admin import issue_figures
-from delivery.bounces.history import counted_of
+from delivery.bounces.list_growth import counted_of
 from subscriptions.models import Subscription
 from subscriptions.subscribers.counts import per_day
 from tests.factories import (

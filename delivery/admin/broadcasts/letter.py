@@ -12,9 +12,10 @@ from django.views.decorators.http import require_POST
 
 from channels.letter import LetterError
 from common.access import newsletters_of, visible_to
-from common.admin.html import EmptyList, add_url, brief, column, list_url, object_url, page, when
+from common.admin.html import add_url, brief, column, list_url, object_url, page, when
 from common.admin.lists import asks
 from common.admin.model_admin import ServiceAdmin
+from common.admin.page_words import EmptyList
 from common.admin.refusals import NO_ADDRESS, add_refusal, not_done, refusal_sentence, require
 from common.admin.resources import actions_of
 from common.body_limits import MAX_FORM_BYTES, takes_body

@@ -9,9 +9,10 @@ from django.shortcuts import get_object_or_404
 from django.urls import URLPattern
 from django.views.decorators.http import require_POST
 
-from common.admin.html import EmptyList, column, list_url, moment_of, object_url, page
+from common.admin.html import column, list_url, moment_of, object_url, page
 from common.admin.lists import asks
 from common.admin.model_admin import ReadOnlyAdmin
+from common.admin.page_words import EmptyList
 from common.admin.refusals import NO_ADDRESS, require
 from common.clock import utcnow
 from delivery.admin.letter_templates.editor import TemplateEditor, editor_page

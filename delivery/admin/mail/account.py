@@ -18,8 +18,9 @@ from channels.email.esp.services import SERVICES
 from channels.email.esp.settings import EspSettings
 from channels.email.smtp_login import SmtpSettings
 from common.access import opens_for
-from common.admin.html import EmptyList, add_url, column, moment_of, object_url, page, when
+from common.admin.html import add_url, column, moment_of, object_url, page, when
 from common.admin.model_admin import ServiceAdmin
+from common.admin.page_words import EmptyList
 from common.admin.refusals import report, require
 from common.admin.resources import actions_of
 from common.clock import utcnow

@@ -17,9 +17,10 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 from unfold.widgets import UnfoldAdminSelect2MultipleWidget, UnfoldAdminTextInputWidget
 
-from common.admin.html import EmptyList, column, list_link, moment_of, when
+from common.admin.html import column, list_link, moment_of, when
 from common.admin.lists import asks
 from common.admin.model_admin import ReadOnlyAdmin, ServiceAdmin, StyledForm
+from common.admin.page_words import EmptyList
 from common.admin.resources import actions_of
 from common.clock import utcnow
 from common.parts import Code, Facts, Link, Part, Table

@@ -19,7 +19,7 @@ from prometheus_client.samples import Sample
 from pytest_django import Settings
 
 from common.clock import utcnow
-from delivery.bounces.history import counted_of, growth_of
+from delivery.bounces.list_growth import counted_of, growth_of
 from delivery.issues import progress
 from delivery.models import Delivery
 from feedletter_site.models import Figure
