@@ -1,9 +1,14 @@
 import gc
+import sys
 
 from feedletter_site.celery import app as celery_app
 from feedletter_site.errors import tell_in_a_sentence
 
 __all__ = ["celery_app"]
+
+# Only feeds.polling.page_child needs them; requests and bs4 would load them into every process (9 MB).
+sys.modules.setdefault("chardet", None)  # type: ignore[arg-type]
+sys.modules.setdefault("lxml", None)  # type: ignore[arg-type]
 
 # Python would look through the modules, which stay, for garbage again and again while they load.
 gc.set_threshold(50_000)

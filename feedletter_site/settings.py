@@ -534,7 +534,7 @@ CELERY_TASK_DEFAULT_QUEUE = "default"
 CELERY_TASK_ROUTES = {
     task: {"queue": queue}
     for queue, tasks in {
-        "poll": "feeds.poll feeds.pushes feeds.hubs feeds.prune feeds.audience",
+        "poll": "feeds.poll feeds.pushes feeds.hubs feeds.prune feeds.audience feeds.pages",
         "assign": "subscriptions.assign subscriptions.expire subscriptions.forget subscriptions.lists "
         "delivery.old_issues feedletter_site.migrate_from",
         "complete": "delivery.complete",

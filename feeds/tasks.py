@@ -6,6 +6,7 @@ from feeds.hubs.subscriptions import keep_hubs, read_pushes
 from feeds.items.history import prune_polls, prune_versions
 from feeds.polling.audience import repair_audience
 from feeds.polling.poll import poll_due
+from feeds.polling.whole import read_pages
 
 
 @shared_task(name="feeds.poll")
@@ -30,6 +31,12 @@ def hubs() -> None:
 @skip_if_running
 def audience() -> None:
     repair_audience(now=utcnow(), budget=PASS_BUDGET)
+
+
+@shared_task(name="feeds.pages")
+@skip_if_running
+def pages() -> None:
+    read_pages(budget=PASS_BUDGET)
 
 
 @shared_task(name="feeds.prune")

@@ -5,8 +5,9 @@ from datetime import datetime
 from django.db.models import QuerySet
 
 from feeds.hubs.subscriptions import unread
-from feeds.models import Feed, Push
+from feeds.models import Feed, ItemPage, Push
 from feeds.models.feed import FeedQuerySet
+from feeds.polling.whole import due_pages
 
 
 def to_poll(now: datetime) -> tuple[FeedQuerySet]:
@@ -15,3 +16,7 @@ def to_poll(now: datetime) -> tuple[FeedQuerySet]:
 
 def to_read(now: datetime) -> tuple[QuerySet[Push]]:
     return (unread(now),)
+
+
+def to_fetch(now: datetime) -> tuple[QuerySet[ItemPage]]:
+    return (due_pages(now),)

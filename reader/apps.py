@@ -14,9 +14,9 @@ class ReaderConfig(AppConfig):
     def ready(self) -> None:
         from common.cli.registry import add_commands, add_resources
         from common.ports import ways
-        from common.ports.registries import audiences, holds, later, own_documents
+        from common.ports.registries import audiences, holds, later, own_documents, page_takers
         from reader.entries.search_index import ensure_index
-        from reader.entries.take import copy_posts
+        from reader.entries.take import copy_posts, take_page
         from reader.micropub.compositions import doubt_unsent
 
         # Rows stay while the app is off, so restores and migrations include them.
@@ -25,6 +25,7 @@ class ReaderConfig(AppConfig):
         if self.is_on:
             audiences.append(copy_posts)
             own_documents.append(later("reader.people.picks", "own_document"))
+            page_takers.append(take_page)
             ways.sources.append(later("reader.pages.ways", "reader_way"))
             add_commands(
                 "reader.management",

@@ -23,6 +23,8 @@ pass_listeners: list[Callable[[str], None]] = []
 audiences: list[Callable[[Any, Any], None]] = []
 # feeds: return the document that this site has at an address (feeds.polling.read.OwnDocument), or None.
 own_documents: list[Callable[[str, datetime], Any]] = []
+# feeds: keep the text of a post's page, by its item's key. The item's row is locked.
+page_takers: list[Callable[[int, str], None]] = []
 # feeds: query feeds whose followers get mail instead of the admins.
 told_to_others: list[Callable[[], Any]] = []
 # feeds: name what shows a feed's posts to others.

@@ -20,7 +20,7 @@ from delivery.rendering.facts import web_address
 from delivery.rendering.subjects import post_title
 from delivery.rules.posts import Post
 from feeds.items.history import VERSIONS_KEPT_FOR, is_gone
-from feeds.models import ItemVersion
+from feeds.models import ItemPage, ItemVersion
 from feeds.parsing.entry import Entry
 from feeds.polling.versions import MOST_VERSIONS
 from feeds.rules.changes import ADDED, REMOVED, Change, changes, excerpt, text_of
@@ -89,6 +89,11 @@ def _news(
 ) -> list[Change]:
     """Return the changes since the post, or its last correction, was sent."""
     before = Entry.from_json(row.entry)
+    if ItemPage.objects.filter(item=version.item_id, readings__gt=0).exists():
+        # It was sent with its page's text; versions have the feed's excerpts.
+        versions = ItemVersion.objects.filter(item=version.item_id).order_by("pk")
+        sent = versions.filter(seen_at__lte=row.issue.created_at).last() or versions[0]
+        before = _as_sent(newsletter, Entry.from_json(sent.entry)) or before
     if last is not None and last.issue_id > row.issue_id:
         if last.seen_at >= version.seen_at:
             return []

@@ -13,7 +13,7 @@ from common.secrets import SecretsField
 # Models that KEYS refer to come first.
 _CARRIED: Mapping[str, str] = {
     "auth": "Group User User_groups User_user_permissions Group_permissions",
-    "feeds": "Tag Feed Feed_tags FeedDocument Item ItemVersion TrackedItem",
+    "feeds": "Tag Feed Feed_tags FeedDocument Item ItemPage ItemVersion TrackedItem",
     "subscriptions": "Picture SiteSettings Subscribable Subscribable_feeds OldName PostRule LeftOut SeenLink"
     " FailedAssignment Assignable Assignment Destination ErasureKey ErasedMark Suppression SubscriberTag"
     " Tagging AddressChange Subscription OldNumber UpstreamSalt Consent FrequencyChange",

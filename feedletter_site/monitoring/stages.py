@@ -29,7 +29,7 @@ from feedletter_site.checks import unfit
 from feedletter_site.migrate_from.take_over import to_take_in
 from feedletter_site.models import Stage
 from feedletter_site.ticks.schedule import STAGES
-from feeds.work import to_poll, to_read
+from feeds.work import to_fetch, to_poll, to_read
 from reader.work import to_ask, to_check, to_compose, to_follow, to_place
 from subscriptions.subscribers.antispam import undeclared_proxy
 from subscriptions.work import to_assign, to_take_over
@@ -50,6 +50,7 @@ LONGER_WAITS = {"delivery.complete": timedelta(minutes=90)}
 EVERY_QUESTION: Mapping[str, Callable[[datetime], Sequence[QuerySet[Any]]]] = {
     "feeds.poll": to_poll,
     "feeds.pushes": to_read,
+    "feeds.pages": to_fetch,
     "subscriptions.assign": to_assign,
     "subscriptions.lists": to_take_over,
     "delivery.complete": to_complete,

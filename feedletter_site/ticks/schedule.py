@@ -19,6 +19,7 @@ EVERY_STAGE = {
         60,
         "Send new posts to the channels of people who read here, if that failed at first.",
     ),
+    "feeds.pages": (1, 2, "Read whole posts from their pages, for feeds of excerpts."),
     "feeds.prune": (
         3600,
         3600,

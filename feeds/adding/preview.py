@@ -17,6 +17,7 @@ from common.refused import Refused
 from common.text import without_controls
 from common.transactions import forbid_open_transaction
 from feeds.adding.add import new_feed
+from feeds.addresses import host_of_url, is_address
 from feeds.credentials import headers_for
 from feeds.models import Feed
 from feeds.parsing.discovery import WebPage, decoded, format_of, read_page
@@ -24,7 +25,9 @@ from feeds.parsing.document import parse
 from feeds.parsing.entry import Entry, ParsedFeed, ParseError
 from feeds.parsing.format import is_page
 from feeds.polling.claims import own_document
+from feeds.polling.page_text import NoPage, whole_text
 from feeds.polling.read import Reading, content_type
+from feeds.polling.whole import claim_host
 from feeds.rules.alerts import permanent_target
 from feeds.rules.facts import Document, Insert, Known
 from feeds.rules.forecast import Forecast, of_insert
@@ -284,8 +287,28 @@ class _Choices:
         return plan_document(self.document, Known(), feed, moment=self.now).insert
 
 
+def with_whole(seen: Preview, *, now: datetime, http: SafeClient | None = None) -> tuple[Preview, str]:
+    """Show the newest post with its page's text. Return why not, too."""
+    newest = next((post for post in seen.posts if post.rank == 1 and is_address(post.link)), None)
+    if newest is None:
+        return seen, "No post has a link to a page."
+    if not claim_host(host_of_url(newest.link), now):
+        return seen, "A page of this site was read just now. Try again in ten seconds."
+    try:
+        text = whole_text(newest.link, title=newest.title, excerpt=newest.excerpt, http=http or client())
+    except NoPage as error:
+        return seen, str(error)
+    whole = replace(newest, excerpt=_late(text))
+    return replace(seen, posts=tuple(whole if post is newest else post for post in seen.posts)), ""
+
+
 def excerpt(entry: Entry, url: str) -> str:
-    """Return safe html. Pictures load late and send no referrer."""
+    """Return safe html."""
     cleaned = clean(entry.html[:MAX_HTML], base=entry.base or entry.link or url)
     short = Truncator(without_title(cleaned, entry.title)).words(WORDS, html=True, truncate=" …")
-    return _IMG.sub('<img loading="lazy" referrerpolicy="no-referrer" ', short)
+    return _late(short)
+
+
+def _late(html: str) -> str:
+    """Pictures load late and send no referrer."""
+    return _IMG.sub('<img loading="lazy" referrerpolicy="no-referrer" ', html)

@@ -22,7 +22,7 @@ from common.net.client import keeps_secrets
 from common.text import pluralize
 from feeds.adding.add import add_feed
 from feeds.adding.discover import Discovery, discover
-from feeds.adding.preview import NoPreview, Preview, preview, preview_of
+from feeds.adding.preview import NoPreview, Preview, preview, preview_of, with_whole
 from feeds.addresses import MAX_FEED_URL
 from feeds.admin.form import FIELD_LABELS, secret_field, text_field
 from feeds.admin.tag import TagsField
@@ -101,6 +101,12 @@ class ChoiceForm(SecretsForm):
         widget=UnfoldAdminIntegerFieldWidget(attrs={"min": 1, "max": MOST}),
     )
     tags = TagsField()
+    fetch_whole = forms.BooleanField(
+        label=FIELD_LABELS["fetch_whole"],
+        required=False,
+        help_text=Feed._meta.get_field("fetch_whole").help_text,
+        widget=UnfoldBooleanWidget(),
+    )
     ping = forms.BooleanField(
         label="Send posts as soon as they are seen (ping)",
         required=False,
@@ -127,7 +133,12 @@ class ChoiceForm(SecretsForm):
         data = self.cleaned_data
         count = data.get("start_count") if data["start"] == Feed.Start.LAST else 0
         times = {name: 0 if data["ping"] else data[name] for name in TIMES}
-        return {"start": data["start"], "start_count": count or 0, **times}
+        return {
+            "start": data["start"],
+            "start_count": count or 0,
+            "fetch_whole": data["fetch_whole"],
+            **times,
+        }
 
     def waits(self) -> Feed:
         """Return an unsaved feed with the times as if Ping were off."""
@@ -202,7 +213,10 @@ class Journey:
             )
         except (NoPreview, ValidationError) as error:
             return self.refuse(error)
-        return self.show(form, document, back=self.request.POST.get("back", ""))
+        problem = ""
+        if valid.cleaned_data["fetch_whole"]:
+            document, problem = with_whole(document, now=self.now)
+        return self.show(form, document, back=self.request.POST.get("back", ""), problem=problem)
 
     def choice(self, *, usual: bool = False) -> ChoiceForm:
         data = self.request.POST
@@ -289,7 +303,7 @@ class Journey:
             sentence=words,
         )
 
-    def show(self, form: ChoiceForm, document: Preview, back: str) -> HttpResponse:
+    def show(self, form: ChoiceForm, document: Preview, back: str, problem: str = "") -> HttpResponse:
         feed = Feed.objects.filter(url=document.url, dropping=False).order_by("pk").first()
         waits = (form if form.is_valid() else defaults(url=document.url)).waits()
         return self.page(
@@ -308,6 +322,7 @@ class Journey:
                 }
                 for post in document.posts
             ],
+            problem=problem,
             wait=wait_words(waits),
             at_once=wait_words(Feed(**dict.fromkeys(DELAYS, 0))),
             sent_words=_sent_words(document),

@@ -16,7 +16,15 @@ INTRO = (
     "For a private feed: a user name and password, or a header such as X-Api-Key."
     " Stored encrypted, and sent only to the feed’s host."
 )
-READING_FIELDS = ("pace", TIMES[-1], "ceiling_minutes", "use_hub", "hold_floods", "join_reposts")
+READING_FIELDS = (
+    "pace",
+    TIMES[-1],
+    "ceiling_minutes",
+    "use_hub",
+    "hold_floods",
+    "join_reposts",
+    "fetch_whole",
+)
 FIELD_LABELS = {
     "min_delay_minutes": "Not before",
     "await_stabilization_minutes": "Unchanged for",
@@ -27,6 +35,7 @@ FIELD_LABELS = {
     "hold_floods": "Hold many posts at once",
     "join_reposts": "Recognise reposts",
     "use_hub": "Let its hub push posts",
+    "fetch_whole": "Fetch whole posts",
 }
 
 

@@ -16,7 +16,7 @@ from common.ports.panels import Action, Panel
 from common.text import pluralize
 from feeds.items.held import exclude_held, release
 from feeds.items.history import rewordings
-from feeds.models import Feed, Item
+from feeds.models import Feed, Item, ItemPage
 from feeds.polling.versions import MOST_VERSIONS
 from feeds.rules.finality import MORE_THAN, RESTORED, SENT_ELSEWHERE
 
@@ -165,7 +165,18 @@ def about(item: Item) -> Part:
         ("Settled", when(item.final_at, "Not yet." if item.state == Item.State.UNASSIGNED else "")),
         ("Withdrawn", when(item.vanished_at or item.set_aside_at, "")),
         ("Held since", when(item.held_at, "")),
+        ("Whole post", whole_post(ItemPage.objects.filter(item=item).first())),
     )
+
+
+def whole_post(page: ItemPage | None) -> str:
+    if page is None:
+        return ""
+    if page.due_at is not None:
+        return f"{page.note} Its page is read soon, and the post waits for it.".strip()
+    if not page.note:
+        return "Its text is from its page."
+    return f"{page.note} {'The text read before stays.' if page.readings else 'The feed’s text is used.'}"
 
 
 def what_changed(item: Item) -> Part:

@@ -13,6 +13,7 @@ from feeds.parsing.identity import content_hash, link_hash
 from feeds.polling.known_items import chunks, kept_feed
 from feeds.polling.read import clean_entry
 from feeds.polling.store import DROPPED
+from feeds.polling.whole import ask_pages
 from feeds.rules.finality import FLOOD, NOT_AFTER_MOVE, NOT_AFTER_RESTORE, RESTORED, SENT_ELSEWHERE
 
 # A poll reads fewer, and excludes others.
@@ -46,6 +47,7 @@ def include_item(*, item_id: int, now: datetime) -> str:
         item.content_hash, item.entry = hash_, cleaned.to_json()
         item.title, item.link, item.published_at = cleaned.title, cleaned.link, cleaned.published
         item.save()
+        ask_pages(feed, [item.guid_hash], now=now)
     return f"“{item}” will be sent once settled."
 
 
@@ -122,10 +124,12 @@ def _decide(items: dict[int, list[int]], changes: dict[str, object], *, now: dat
             floods = set[datetime]()
             for chunk in chunks(items[feed_id]):
                 held: ItemQuerySet = Item.objects.held().filter(pk__in=chunk)
-                rows = held.order_by("pk").select_for_update().values_list("pk", "reason", "first_seen")
-                locked = list(rows)
-                floods.update(first_seen for _, reason, first_seen in locked if not reason)
+                columns = ("pk", "reason", "first_seen", "guid_hash")
+                locked = list(held.order_by("pk").select_for_update().values_list(*columns))
+                floods.update(first_seen for _, reason, first_seen, _ in locked if not reason)
                 done += Item.objects.held().filter(pk__in=[pk for pk, *_ in locked]).update(**changes)
+                if is_sent:
+                    ask_pages(feed, [id_ for *_, id_ in locked], now=now)
             _note(feed)
             if floods:
                 _remember_answer(feed, floods, now if is_sent else None)

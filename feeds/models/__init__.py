@@ -1,5 +1,5 @@
 from feeds.models.feed import Feed, Host, HubSubscription, Tag
-from feeds.models.item import Item, ItemVersion, TrackedItem
+from feeds.models.item import Item, ItemPage, ItemVersion, TrackedItem
 from feeds.models.poll import FeedDocument, Poll, Push
 
 __all__ = [
@@ -8,6 +8,7 @@ __all__ = [
     "Host",
     "HubSubscription",
     "Item",
+    "ItemPage",
     "ItemVersion",
     "Poll",
     "Push",

@@ -16,7 +16,16 @@ DELAYS = ("min_delay_minutes", "await_stabilization_minutes", "max_delay_minutes
 TIMES = (*DELAYS, "recheck_every_minutes")
 # For many feeds at once.
 SHARED = frozenset((TIMES[-1], "pace", "ceiling_minutes", "hold_floods", "use_hub"))
-SETTINGS = ("title", *TIMES, "pace", "ceiling_minutes", "hold_floods", "join_reposts", "use_hub")
+SETTINGS = (
+    "title",
+    *TIMES,
+    "pace",
+    "ceiling_minutes",
+    "hold_floods",
+    "join_reposts",
+    "use_hub",
+    "fetch_whole",
+)
 
 
 class Tag(models.Model):
@@ -37,6 +46,8 @@ class Host(models.Model):
 
     name = models.CharField(max_length=255, unique=True)
     free_at = models.DateTimeField(null=True, blank=True)
+    # Of pages, which must not delay its feeds.
+    page_free_at = models.DateTimeField(null=True, blank=True, editable=False)
     lease_token = models.UUIDField(null=True, blank=True, editable=False)
     lease_until = models.DateTimeField(null=True, blank=True, editable=False)
 
@@ -161,6 +172,12 @@ class Feed(models.Model):
         "let its hub tell us",
         default=True,
         help_text="New posts arrive at once if the feed names a hub (WebSub).",
+    )
+    fetch_whole = models.BooleanField(
+        "fetch whole posts",
+        default=False,
+        db_default=False,
+        help_text="For feeds of excerpts: the text is read from each new post’s page.",
     )
 
     status = models.CharField(max_length=10, choices=Status, default=Status.ACTIVE)

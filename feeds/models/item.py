@@ -3,7 +3,7 @@ from functools import cached_property
 from typing import Self
 
 from django.db import models
-from django.db.models import Q
+from django.db.models import Exists, OuterRef, Q
 
 from common.db.bulk import counted_by
 from feeds.models.feed import Feed
@@ -25,7 +25,8 @@ class ItemQuerySet(models.QuerySet["Item"]):
 
     def final(self) -> Self:
         """Waiting for the assign stage."""
-        return self.unassigned().filter(held_at=None, final_at__isnull=False)
+        unread = ItemPage.objects.filter(item=OuterRef("pk"), due_at__isnull=False)
+        return self.unassigned().filter(~Exists(unread), held_at=None, final_at__isnull=False)
 
     def counts(self) -> dict[str, int]:
         """Large counts of cleared and excluded items are estimates."""
@@ -177,3 +178,25 @@ class ItemVersion(models.Model):
 
     def __str__(self) -> str:
         return f"{self.item} at {self.seen_at:%Y-%m-%d %H:%M}"
+
+
+class ItemPage(models.Model):
+    """Page of a post whose feed has excerpts. While it is due, the post isn't final."""
+
+    # No constraint: the previous release deletes items without knowing pages.
+    item = models.OneToOneField(
+        Item, on_delete=models.CASCADE, primary_key=True, related_name="page", db_constraint=False
+    )
+    asked_at = models.DateTimeField()
+    due_at = models.DateTimeField(null=True, blank=True)
+    # Since it was asked for, and of all times.
+    tries = models.PositiveSmallIntegerField(default=0)
+    readings = models.PositiveSmallIntegerField(default=0)
+    # Why the excerpt is used.
+    note = models.TextField(blank=True, default="")
+
+    class Meta:
+        indexes = (models.Index(name="page_due", fields=["due_at"], condition=Q(due_at__isnull=False)),)
+
+    def __str__(self) -> str:
+        return f"page of {self.item}"

@@ -171,8 +171,8 @@ class WebPage:
     has_posts: bool = False
 
 
-def decoded(body: bytes, content_type: str = "") -> str:
-    body = body[:MAX_PAGE]
+def decoded(body: bytes, content_type: str = "", *, most: int = MAX_PAGE) -> str:
+    body = body[:most]
     if (wide := wide_text(body)) is not None:
         return wide
     header = _CHARSET.search(content_type)

@@ -17,7 +17,7 @@ from feeds.polling.read import Reading
 from feeds.rules.reposts import REPOST
 from reader.entries.visibility import insert_unread
 from reader.models import Entry, TimelineEntry
-from reader.rules.jf2 import author_key, kind_of, post_jf2, searched_text
+from reader.rules.jf2 import author_key, content_of, kind_of, post_jf2, searched_text
 from reader.rules.retention import BACKFILLED, starting_unread
 
 
@@ -33,6 +33,13 @@ def copy_posts(feed: Feed, told: Told) -> None:
         locked = seen.filter(reader__corrected_unread=True).order_by("pk").select_for_update(of=("self",))
         for pks in chunks([place.pk for place in locked]):
             insert_unread(TimelineEntry.objects.filter(pk__in=pks))
+
+
+def take_page(item_id: int, html: str) -> None:
+    rows = Entry.objects.filter(item=item_id, jf2__isnull=False)
+    for entry in rows.select_for_update(of=("self",)):
+        jf2 = {**(entry.jf2 or {}), "content": content_of(Post("", content=html))}
+        rows.filter(pk=entry.pk).update(jf2=jf2, text=searched_text(jf2))
 
 
 def newest_of(told: Told) -> list[str]:

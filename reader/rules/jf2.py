@@ -62,7 +62,7 @@ def post_jf2(entry: Entry, *, feed: Person, seen_at: datetime) -> Jf2:
     """
     social = entry.social
     title = shortened(one_line(entry.title), MAX_NAME)
-    content = _content(entry)
+    content = content_of(entry)
     published = entry.published or entry.updated or seen_at
     kinds = ((one.type or type_by_ending(one.url)).partition("/")[0] for one in entry.media)
     media = list(zip(kinds, (absolute(one.url, "") for one in entry.media), strict=True))
@@ -119,7 +119,7 @@ def card(name: str, url: str, photo: str = "") -> Jf2:
     return {"type": "card", **values} if values else {}
 
 
-def _content(entry: Entry) -> Jf2:
+def content_of(entry: Entry) -> Jf2:
     markup = without_controls(entry.html)[:MAX_TEXT]
     if entry.sensitive:
         urls = (absolute(one.url, "") for one in files_of(entry) if one.is_image)

@@ -12,6 +12,9 @@ from delivery.issues.corrected import record_told
 from delivery.issues.draft_edits import as_it_stands, reword_draft
 from delivery.models import Issue, ToldCorrection
 from delivery.views.issues import shown_of
+from feeds.models import ItemPage
+from feeds.polling.page_text import forget_robots
+from feeds.polling.whole import read_pages
 from subscriptions.collections.assign import assign_final
 from subscriptions.models import Assignable
 from subscriptions.rules.edits import Wording
@@ -93,6 +96,30 @@ def test_a_correction_of_a_correction_shows_what_is_new(blog: Sent) -> None:
     issue = issued(blog, 250, C, B, THIRD)
     assert "works<ins> hard</ins>." in issue.html
     assert "sleeps" not in issue.html
+
+
+def test_of_a_post_sent_with_its_pages_text_the_changed_excerpt_is_told(blog: Sent) -> None:
+    text = "<p>The bee sleeps in a long text, which only its page has.</p>" * 9
+    link = blog.server.serve("/a", f"<article>{text}</article>", headers={"Content-Type": "text/html"})
+    first, second = ({**each, "link": link} for each in (FIRST, SECOND))
+    forget_robots()
+    blog.show(*OLD)
+    blog.watch(fetch_whole=True)
+    blog.read(0)
+    blog.newsletter = a_newsletter(feeds=[blog.feed], tells_corrections=True, arrangement="each")
+    blog.show(first, *OLD)
+    blog.read(5)
+    assert read_pages(clock=lambda: at(5)) == 1
+    blog.publish(10, first)
+    assert "which only its page has" in Issue.objects.get().html
+    blog.publish(70, second)
+    ItemPage.objects.filter(readings=0).update(due_at=None)
+    blog.show(B, second, *OLD)
+    blog.read(150)
+    ItemPage.objects.filter(readings=0).update(due_at=None)
+    issue = issued(blog, 151, B, second)
+    assert "<del>sleeps</del> <ins>works</ins>" in issue.html
+    assert "which only its page has" not in issue.html
 
 
 @pytest.mark.parametrize(

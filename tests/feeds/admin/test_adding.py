@@ -11,6 +11,7 @@ from django.urls import reverse
 
 from feeds.admin.adding import wait_words
 from feeds.models import Feed, FeedDocument, Item
+from feeds.polling.page_text import forget_robots
 from tests.examples import some_now
 from tests.factories import NOW, FeedFactory
 from tests.feeds.rules.blog import a_feed
@@ -121,6 +122,24 @@ def test_the_posts_follow_the_choice_and_adding_does_what_they_said(
     assert "The feed was added." in text(answer)
     assert set(feed.items.filter(state="unassigned").values_list("title", flat=True)) == sent
     assert feed.min_delay_minutes == 30
+
+
+def test_the_newest_post_is_previewed_with_its_pages_text_if_that_is_wished(
+    admin_client: Client, server: FeedServer
+) -> None:
+    forget_robots()
+    page = f"<article>{'<p>A whole post, with gulls, which the feed leaves out.</p>' * 9}</article>"
+    link = server.serve("/post", f"{page}<script>alert(1)</script>", headers=HTML)
+    posts = [{"guid": "a", "title": "A", "link": link, "content": "Excerpt", "published": NOW}]
+    url = server.serve("/short.xml", rss(posts))
+    plain = {"url": url, "back": url, "start": "from_now", **TIMES}
+    assert "with gulls" not in text(post(admin_client, "preview", **plain))
+    seen = text(post(admin_client, "preview", fetch_whole="on", **plain))
+    assert "with gulls" in seen
+    assert "<script>alert" not in seen
+    assert "Try again in ten seconds" in text(post(admin_client, "preview", fetch_whole="on", **plain))
+    post(admin_client, "add", fetch_whole="on", **plain)
+    assert Feed.objects.get().fetch_whole
 
 
 def test_ping_sets_all_times_to_nothing(admin_client: Client, server: FeedServer) -> None:

@@ -9,6 +9,8 @@ from django.db import connection
 from feeds.models import Feed, Item
 from feeds.polling import audience
 from feeds.polling.audience import repair_audience
+from feeds.polling.page_text import forget_robots
+from feeds.polling.whole import read_pages
 from reader.channels.filters import mute
 from reader.channels.follows import follow_feed
 from reader.entries.place import place_due
@@ -63,6 +65,23 @@ def test_the_first_reading_stands_at_its_dates_and_later_posts_where_they_come(
     poll(blog, 10)
     assert names(home)[0] == "Post late", "an old date does not hide that it came today"
     assert unread(home)[0] == "Post late"
+
+
+def test_the_text_of_a_posts_page_takes_the_place_of_its_excerpt(blog: Blog, home: Channel) -> None:
+    forget_robots()
+    page = f"<article>{'<p>A whole post, with <b>gulls</b>, which the feed leaves out.</p>' * 9}</article>"
+    link = blog.server.serve("/new", page, headers={"Content-Type": "text/html"})
+    blog.show("old")
+    poll(followed(blog, home, fetch_whole=True), 0)
+    blog.show(post("new", link=link, content="<p>Excerpt</p>"), "old")
+    poll(blog, 10)
+    read_pages(clock=lambda: at(10))
+    entry = Entry.objects.get(item__guid="new")
+    assert "<b>gulls</b>" in said(entry)["content"]["html"]
+    assert "gulls" in entry.text
+    blog.show(post("new", link=link, content="<p>Excerpt</p>"), "old", title="Another")
+    poll(blog, 20)
+    assert "gulls" in said(Entry.objects.get(item__guid="new"))["content"]["text"]
 
 
 def test_of_many_posts_the_newest_hundred_come_and_ten_are_unread(blog: Blog, home: Channel) -> None:

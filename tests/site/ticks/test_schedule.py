@@ -27,6 +27,7 @@ BESIDE = {
     "reader.compose": "reader",
     "reader.prune": "reader",
     "feeds.hubs": "poll",
+    "feeds.pages": "poll",
     "feeds.prune": "poll",
     "delivery.alert": "reap",
     "delivery.prune": "reap",

@@ -1,0 +1,60 @@
+"""Whether the page of a post has its whole text, and when it is read."""
+
+import re
+from datetime import datetime, timedelta
+from urllib.parse import urlsplit
+from urllib.robotparser import RobotFileParser
+
+# As robots.txt names us.
+AGENT = "Feedletter"
+MOST_TRIES = 3
+# Of a post that changes again and again.
+MOST_READINGS = 5
+GIVEN_UP_AFTER = timedelta(hours=6)
+PAUSES = (timedelta(minutes=5), timedelta(hours=1))
+# Shorter texts are a notice.
+SHORTEST = 200
+REFUSALS = {
+    401: "The page asks for a log-in (HTTP 401).",
+    402: "The page has to be paid for (HTTP 402).",
+    403: "The server doesn’t let us read the page (HTTP 403).",
+}
+LOG_IN = "The page asks for a log-in."
+PAID = "The page says that its text has to be paid for."
+SHORT = "The page has no longer text than the feed."
+NO_PAGE = "The link leads to no web page."
+_LOG_IN = re.compile(r"/(?:log|sign)[-_]?in\b|/(?:sso|oauth2?|register|sign[-_]?up)(?:/|\Z)|/wp-login", re.I)
+# https://schema.org/isAccessibleForFree, which search engines ask paid sites for.
+_PAID = re.compile(r'"isAccessibleForFree"\s{0,99}:\s{0,99}"?(?:https?://schema\.org/)?false', re.I)
+_HTML = ("text/html", "application/xhtml+xml")
+
+
+def next_try(tries: int, *, asked_at: datetime, now: datetime) -> datetime | None:
+    """Return None to give up."""
+    if tries >= MOST_TRIES or now - asked_at >= GIVEN_UP_AFTER:
+        return None
+    return now + PAUSES[min(max(tries, 1), len(PAUSES)) - 1]
+
+
+def may_fetch(robots: str, url: str) -> bool:
+    """Apply a robots.txt (RFC 9309)."""
+    rules = RobotFileParser()
+    rules.parse(robots.splitlines())
+    return rules.can_fetch(AGENT, url)
+
+
+def passes(status: int) -> bool:
+    return status in (408, 425, 429) or status >= 500
+
+
+def refusal(*, url: str, was_redirected: bool, kind: str, html: str) -> str:
+    """Return why the text of an answered page must not be used, or ""."""
+    if kind.partition(";")[0].strip().lower() not in _HTML:
+        return NO_PAGE
+    if was_redirected and _LOG_IN.search(urlsplit(url).path):
+        return LOG_IN
+    return PAID if _PAID.search(html) else ""
+
+
+def is_whole(text: str, excerpt: str) -> bool:
+    return len(text) > max(len(excerpt), SHORTEST)
