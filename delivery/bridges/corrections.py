@@ -9,7 +9,7 @@ Contents of edits and deletions of posts.
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
@@ -36,6 +36,7 @@ from delivery.rules.posts import Post
 from feeds.items.alerts import ItemNews, note_tracked, take_news
 from feeds.models import TrackedItem
 from feeds.parsing.entry import Entry
+from feeds.polling.whole import has_text
 from subscriptions.models import Subscribable
 
 NO_SENT_POST = "There is no post to change: it was not sent, or its service gave no ID for it."
@@ -270,9 +271,11 @@ def _letter_of(issue: Issue, correction: Correction) -> Letter:
     assert correction.entry is not None  # noqa: S101 - it is no withdrawal
     row = issue.issue_items.select_related("item__feed").get()
     feed_url = row.item.feed.url if row.item else ""
-    done = arranged(
-        issue.subscribable, [Post(row.item_id or 0, 0, Entry.from_json(correction.entry), feed_url)]
-    )
+    entry = Entry.from_json(correction.entry)
+    if has_text(row.item_id):
+        # The correction has the feed's excerpt.
+        entry = replace(entry, content=Entry.from_json(row.entry).content)
+    done = arranged(issue.subscribable, [Post(row.item_id or 0, 0, entry, feed_url)])
     if not done.posts:
         raise NotNeeded(LEFT_OUT)
     return _letter(issue, [post.entry for post in done.posts], done.announcement)

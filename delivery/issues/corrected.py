@@ -20,9 +20,10 @@ from delivery.rendering.facts import web_address
 from delivery.rendering.subjects import post_title
 from delivery.rules.posts import Post
 from feeds.items.history import VERSIONS_KEPT_FOR, is_gone
-from feeds.models import ItemPage, ItemVersion
+from feeds.models import ItemVersion
 from feeds.parsing.entry import Entry
 from feeds.polling.versions import MOST_VERSIONS
+from feeds.polling.whole import has_text
 from feeds.rules.changes import ADDED, REMOVED, Change, changes, excerpt, text_of
 from subscriptions.models import Subscribable
 
@@ -89,7 +90,7 @@ def _news(
 ) -> list[Change]:
     """Return the changes since the post, or its last correction, was sent."""
     before = Entry.from_json(row.entry)
-    if ItemPage.objects.filter(item=version.item_id, readings__gt=0).exists():
+    if has_text(version.item_id):
         # It was sent with its page's text; versions have the feed's excerpts.
         versions = ItemVersion.objects.filter(item=version.item_id).order_by("pk")
         sent = versions.filter(seen_at__lte=row.issue.created_at).last() or versions[0]

@@ -34,7 +34,6 @@ from feeds.admin.item import (
     send_all,
     send_none,
     what_not_sending_does,
-    whole_post,
 )
 from feeds.admin.opml import OpmlPages
 from feeds.admin.tag import FEED_LISTS, AddTags, RemoveTags, TagFilter, add_tags, remove_tags
@@ -42,7 +41,7 @@ from feeds.admin.timeline import ForecastPage, at_a_glance, timeline
 from feeds.admin_words import last_reading, next_reading, tell
 from feeds.credentials import exposure
 from feeds.hubs.subscriptions import ask_again, is_reachable, offered
-from feeds.models import Feed, HubSubscription, Item, ItemPage
+from feeds.models import Feed, HubSubscription, Item
 from feeds.models.feed import A_MONTH
 from feeds.polling.poll import poll_feed, request_poll
 from feeds.rules.websub import SILENT_AFTER, hub_is_live
@@ -250,15 +249,8 @@ def how_it_goes(feed: Feed) -> Part:
         ("Next reading", next_reading(feed, now)),
         ("Problems", feed.warning),
         ("Many posts at once", not_held if feed.hold_floods and feed.floods_sent_at else ""),
-        ("Whole posts", newest_whole(feed)),
         ("Posts", states(feed)),
     )
-
-
-def newest_whole(feed: Feed) -> Part:
-    pages = ItemPage.objects.filter(item__feed=feed).select_related("item").defer("item__entry")
-    page = pages.order_by("-asked_at", "-pk").first() if feed.fetch_whole else None
-    return (Link(page.item), Text(whole_post(page), "note")) if page else ""
 
 
 def states(feed: Feed) -> Part:

@@ -9,22 +9,14 @@ from feeds.adding.add import EDITABLE
 from feeds.admin.tag import TagsField, in_order
 from feeds.credentials import MAX_HEADER_NAME, MAX_VALUE, checked_credentials, kind_of
 from feeds.models import Feed
-from feeds.models.feed import DELAYS, TIMES
+from feeds.models.feed import DELAYS, SWITCHES, TIMES
 
 FIELDS = ("user", "password", "header", "value", "forget")
 INTRO = (
     "For a private feed: a user name and password, or a header such as X-Api-Key."
     " Stored encrypted, and sent only to the feed’s host."
 )
-READING_FIELDS = (
-    "pace",
-    TIMES[-1],
-    "ceiling_minutes",
-    "use_hub",
-    "hold_floods",
-    "join_reposts",
-    "fetch_whole",
-)
+READING_FIELDS = ("pace", TIMES[-1], "ceiling_minutes", *SWITCHES)
 FIELD_LABELS = {
     "min_delay_minutes": "Not before",
     "await_stabilization_minutes": "Unchanged for",

@@ -16,16 +16,8 @@ DELAYS = ("min_delay_minutes", "await_stabilization_minutes", "max_delay_minutes
 TIMES = (*DELAYS, "recheck_every_minutes")
 # For many feeds at once.
 SHARED = frozenset((TIMES[-1], "pace", "ceiling_minutes", "hold_floods", "use_hub"))
-SETTINGS = (
-    "title",
-    *TIMES,
-    "pace",
-    "ceiling_minutes",
-    "hold_floods",
-    "join_reposts",
-    "use_hub",
-    "fetch_whole",
-)
+SWITCHES = ("hold_floods", "join_reposts", "use_hub", "fetch_whole")
+SETTINGS = ("title", *TIMES, "pace", "ceiling_minutes", *SWITCHES)
 
 
 class Tag(models.Model):

@@ -10,12 +10,12 @@ from common.ttl_cache import TtlCache
 from feeds.parsing.discovery import decoded
 from feeds.polling.page_child import extracted
 from feeds.polling.read import content_type
-from feeds.rules.whole import NO_PAGE, REFUSALS, SHORT, is_whole, may_fetch, passes, refusal
+from feeds.rules.whole import NO_PAGE, SHORT, is_whole, may_fetch, passes, refusal
 
 ACCEPTED = "text/html, application/xhtml+xml;q=0.9"
 SECONDS = 15.0
 MOST_BYTES, MOST_ROBOTS = 2_000_000, 500_000
-_robots = TtlCache[str](room=5_000_000, seconds=3600, size=lambda text: len(text) + 100)
+robots_texts = TtlCache[str](room=5_000_000, seconds=3600, size=lambda text: len(text) + 100)
 
 
 class NoPage(Exception):
@@ -34,7 +34,7 @@ def whole_text(url: str, *, title: str, excerpt: str, http: SafeClient) -> str:
     if fetched.redirects:
         _heed_robots(place, http)
     if not 200 <= fetched.status < 300:
-        reason = REFUSALS.get(fetched.status, f"The server answered with an error (HTTP {fetched.status}).")
+        reason = f"The server doesn’t give us the page (HTTP {fetched.status})."
         raise NoPage(reason, passes=passes(fetched.status))
     kind = content_type(fetched)
     html = decoded(fetched.body, kind, most=MOST_BYTES)
@@ -46,17 +46,13 @@ def whole_text(url: str, *, title: str, excerpt: str, http: SafeClient) -> str:
     return text
 
 
-def forget_robots() -> None:
-    _robots.clear()
-
-
 def _heed_robots(url: str, http: SafeClient) -> None:
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise NoPage(NO_PAGE)
     # A user name in it would be sent.
     origin = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
-    if not may_fetch(_robots.get(origin, lambda: _rules(origin, http)), url):
+    if not may_fetch(robots_texts.get(origin, lambda: _rules(origin, http)), url):
         raise NoPage("The site’s robots.txt doesn’t allow it.")
 
 

@@ -25,6 +25,7 @@ from feeds.parsing.likeness import likeness
 from feeds.rules.alerts import wants_all
 from feeds.rules.boilerplate import POSTS_COMPARED, boilerplate_of, summary_of
 from feeds.rules.facts import Document, Seen
+from feeds.rules.whole import with_text
 
 log = logging.getLogger(__name__)
 
@@ -146,6 +147,8 @@ class Reading:
     common: tuple[str, str] = ("", "")
     # Posts with other words than in the last document, and both texts.
     reworded: dict[str, tuple[Entry, Entry]] = field(default_factory=dict)
+    # Of posts' pages, by id.
+    texts: Mapping[str, str] = field(default_factory=dict)
     # Keys of the items that got a new version.
     corrected: set[int] = field(default_factory=set)
     _cleaned: dict[str, Entry] = field(default_factory=dict, init=False)
@@ -199,7 +202,8 @@ class Reading:
 
     def kept(self, id_: str) -> dict[str, Any]:
         """Return the row's JSON, with the common part of the feed's summaries."""
-        return replace(self.cleaned(id_), boilerplate=self.common).to_json()
+        entry = replace(self.cleaned(id_), boilerplate=self.common).to_json()
+        return with_text(entry, text) if (text := self.texts.get(id_)) else entry
 
 
 def clean_entry(entry: Entry, url: str) -> Entry:

@@ -1,4 +1,4 @@
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -12,7 +12,7 @@ from feeds.polling.describe import describe, keep_answer, keep_document, keep_or
 from feeds.polling.known_items import chunks, leave_before, load, open_items, previous_order, tell_apart
 from feeds.polling.read import Reading, ReadingFailed
 from feeds.polling.versions import find_rewordings, keep_versions
-from feeds.polling.whole import ask_pages, kept_texts, with_text
+from feeds.polling.whole import ask_pages, kept_texts
 from feeds.rules.corrections import TrackedPost, after_document, after_unchanged
 from feeds.rules.facts import Known, PollPlan
 from feeds.rules.finality import LEFT_WHILE_HELD
@@ -21,7 +21,7 @@ from feeds.rules.plan import OLDER, plan_document, plan_unchanged
 from feeds.rules.reposts import REPOST
 
 ITEMS_INSERTED_TOGETHER = 500
-# Pages per reading.
+# Pages per reading, of posts that are only read here.
 MOST_ONLY_READ = 20
 DROPPED = {
     "state": Item.State.EXCLUDED,
@@ -141,18 +141,18 @@ def settle_last(feed: Feed, moment: datetime) -> int:
 
 def apply(feed: Feed, plan: PollPlan, reading: Reading) -> None:
     moment = reading.moment
-    texts = kept_texts((*plan.rekey, *plan.rewrite, *plan.restart)) if feed.fetch_whole else {}
-    _rekey(feed, plan, reading, texts)
+    if feed.fetch_whole:
+        # Until their pages are read again.
+        reading.texts = kept_texts({**plan.rekey, **plan.rewrite, **plan.restart})
+    _rekey(feed, plan, reading)
     _insert(feed, plan, reading)
     # Hubs push only changes, so a push says nothing of their frequency.
     streak = {} if reading.partial else {"changes": F("changes") + 1}
     for pk, id_ in plan.rewrite.items():
-        Item.objects.filter(pk=pk).update(
-            **_columns(reading, id_, text=texts.get(pk, "")), **streak, last_checked=moment
-        )
+        Item.objects.filter(pk=pk).update(**_columns(reading, id_), **streak, last_checked=moment)
     for pk, id_ in plan.restart.items():
         Item.objects.filter(pk=pk).update(
-            **_columns(reading, id_, text=texts.get(pk, "")),
+            **_columns(reading, id_),
             **({} if pk in plan.flicker else {"first_seen": moment}),
             returns=F("returns") + 1,
             stable_since=moment,
@@ -181,7 +181,7 @@ def apply(feed: Feed, plan: PollPlan, reading: Reading) -> None:
         Item.objects.filter(pk__in=chunk, state=Item.State.EXCLUDED, reason=REPOST).delete()
 
 
-def _rekey(feed: Feed, plan: PollPlan, reading: Reading, texts: Mapping[int, str]) -> None:
+def _rekey(feed: Feed, plan: PollPlan, reading: Reading) -> None:
     """Excluded rows keep the old ids, which never count as new."""
     if not plan.rekey:
         return
@@ -190,10 +190,7 @@ def _rekey(feed: Feed, plan: PollPlan, reading: Reading, texts: Mapping[int, str
         Item.objects.filter(feed=feed, guid_hash__in=chunk, state="excluded", reason=REPOST).delete()
     for pk, id_ in plan.rekey.items():
         Item.objects.filter(pk=pk).update(
-            guid=reading.guids[id_],
-            guid_hash=id_,
-            **_columns(reading, id_, text=texts.get(pk, "")),
-            last_checked=reading.moment,
+            guid=reading.guids[id_], guid_hash=id_, **_columns(reading, id_), last_checked=reading.moment
         )
     Item.objects.bulk_create(
         Item(
@@ -239,29 +236,25 @@ def _insert(feed: Feed, plan: PollPlan, reading: Reading) -> None:
 
 
 def _with_pages(feed: Feed, reading: Reading, plan: PollPlan, known: Known) -> list[str]:
-    """Return ids of posts that are new or have changed. Readers get excluded and sent posts, too."""
+    """Return posts that are new or have changed."""
     new = [insert for insert in plan.insert if not insert.held and insert.id in reading.entries]
     ids = [insert.id for insert in new if not insert.excluded]
     ids += [*plan.rekey.values(), *plan.rewrite.values(), *plan.restart.values()]
     if feed.read_by:
         only_read = [insert.id for insert in new if insert.excluded not in ("", REPOST)]
-        ids += only_read[-MOST_ONLY_READ:]
-        ids += known.changed[:MOST_ONLY_READ]
-    return list(dict.fromkeys(ids))
+        ids += [*only_read[-MOST_ONLY_READ:], *known.changed[:MOST_ONLY_READ]]
+    return ids
 
 
-def _columns(reading: Reading, id_: str, *, excluded: str = "", text: str = "") -> dict[str, Any]:
-    """An excluded row keeps only what identifies it. `text` is its page's, until that is read again."""
+def _columns(reading: Reading, id_: str, *, excluded: str = "") -> dict[str, Any]:
+    """An excluded row keeps only what identifies it."""
     entry: Entry | None
     if excluded:
         entry = reading.entries.get(id_)
         columns: dict[str, Any] = {"state": Item.State.EXCLUDED, "reason": excluded}
     else:
         entry = reading.cleaned(id_)
-        columns = {
-            "content_hash": reading.document.entries[id_].content_hash,
-            "entry": with_text(reading.kept(id_), text),
-        }
+        columns = {"content_hash": reading.document.entries[id_].content_hash, "entry": reading.kept(id_)}
     if entry is not None:
         columns |= {
             "title": entry.title,

@@ -1,7 +1,9 @@
 """Whether the page of a post has its whole text, and when it is read."""
 
 import re
+from collections.abc import Mapping
 from datetime import datetime, timedelta
+from typing import Any
 from urllib.parse import urlsplit
 from urllib.robotparser import RobotFileParser
 
@@ -14,11 +16,6 @@ GIVEN_UP_AFTER = timedelta(hours=6)
 PAUSES = (timedelta(minutes=5), timedelta(hours=1))
 # Shorter texts are a notice.
 SHORTEST = 200
-REFUSALS = {
-    401: "The page asks for a log-in (HTTP 401).",
-    402: "The page has to be paid for (HTTP 402).",
-    403: "The server doesn’t let us read the page (HTTP 403).",
-}
 LOG_IN = "The page asks for a log-in."
 PAID = "The page says that its text has to be paid for."
 SHORT = "The page has no longer text than the feed."
@@ -26,6 +23,8 @@ NO_PAGE = "The link leads to no web page."
 _LOG_IN = re.compile(r"/(?:log|sign)[-_]?in\b|/(?:sso|oauth2?|register|sign[-_]?up)(?:/|\Z)|/wp-login", re.I)
 # https://schema.org/isAccessibleForFree, which search engines ask paid sites for.
 _PAID = re.compile(r'"isAccessibleForFree"\s{0,99}:\s{0,99}"?(?:https?://schema\.org/)?false', re.I)
+# In `Item.entry`: the feed's content, which the page's text replaced.
+EXCERPT = "excerpt"
 _HTML = ("text/html", "application/xhtml+xml")
 
 
@@ -58,3 +57,12 @@ def refusal(*, url: str, was_redirected: bool, kind: str, html: str) -> str:
 
 def is_whole(text: str, excerpt: str) -> bool:
     return len(text) > max(len(excerpt), SHORTEST)
+
+
+def with_text(entry: Mapping[str, Any], text: str) -> dict[str, Any]:
+    """`entry` is an item's, from the feed or with an earlier text."""
+    return {**entry, "content": text, EXCERPT: entry.get(EXCERPT, entry["content"])}
+
+
+def excerpt_of(entry: Mapping[str, Any]) -> str:
+    return str(entry.get(EXCERPT, entry.get("content")) or entry.get("summary") or "")

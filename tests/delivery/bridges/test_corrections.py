@@ -10,11 +10,13 @@ import pytest
 from bs4 import BeautifulSoup
 from django.test import Client
 
+from delivery.bridges.corrections import _letter_of
 from delivery.models import Correction, Delivery, Issue
-from feeds.models import Feed, Item, TrackedItem
+from feeds.models import Feed, Item, ItemPage, TrackedItem
 from subscriptions.models import Subscribable
 from tests.console import json_of, printed
 from tests.delivery.corrected import BOTH, OLD, BridgedBlog, an_account, changes, dated
+from tests.feeds.watched import at
 from tests.servers.feed_server import FeedServer
 from tests.servers.mastodon_instance import MastodonInstance
 
@@ -57,6 +59,18 @@ def test_a_correction_edits_the_post_once(blog: BridgedBlog, instance: MastodonI
     assert "Bee hotels, corrected https" in status["text"]
     assert writes(instance) == ["PUT"]
     assert changes() == [("edit", "sent", "")]
+
+
+def test_an_edit_keeps_the_text_of_the_posts_page(blog: BridgedBlog, instance: MastodonInstance) -> None:
+    posted(blog, instance, **BOTH)
+    issue = Issue.objects.get()
+    row = issue.issue_items.get()
+    changed = {**dict(row.entry), "title": "New title", "content": "<p>Excerpt</p>"}
+    assert "Excerpt" in str(_letter_of(issue, Correction(issue=issue, entry=changed)))
+    ItemPage.objects.create(item_id=row.item_id or 0, asked_at=at(0), readings=1)
+    letter = str(_letter_of(issue, Correction(issue=issue, entry=changed)))
+    assert "New title" in letter
+    assert "Excerpt" not in letter
 
 
 @pytest.mark.slow

@@ -13,7 +13,7 @@ from delivery.issues.draft_edits import as_it_stands, reword_draft
 from delivery.models import Issue, ToldCorrection
 from delivery.views.issues import shown_of
 from feeds.models import ItemPage
-from feeds.polling.page_text import forget_robots
+from feeds.polling.page_text import robots_texts
 from feeds.polling.whole import read_pages
 from subscriptions.collections.assign import assign_final
 from subscriptions.models import Assignable
@@ -102,7 +102,7 @@ def test_of_a_post_sent_with_its_pages_text_the_changed_excerpt_is_told(blog: Se
     text = "<p>The bee sleeps in a long text, which only its page has.</p>" * 9
     link = blog.server.serve("/a", f"<article>{text}</article>", headers={"Content-Type": "text/html"})
     first, second = ({**each, "link": link} for each in (FIRST, SECOND))
-    forget_robots()
+    robots_texts.clear()
     blog.show(*OLD)
     blog.watch(fetch_whole=True)
     blog.read(0)

@@ -11,7 +11,7 @@ from django.urls import reverse
 
 from feeds.admin.adding import wait_words
 from feeds.models import Feed, FeedDocument, Item
-from feeds.polling.page_text import forget_robots
+from feeds.polling.page_text import robots_texts
 from tests.examples import some_now
 from tests.factories import NOW, FeedFactory
 from tests.feeds.rules.blog import a_feed
@@ -127,7 +127,7 @@ def test_the_posts_follow_the_choice_and_adding_does_what_they_said(
 def test_the_newest_post_is_previewed_with_its_pages_text_if_that_is_wished(
     admin_client: Client, server: FeedServer
 ) -> None:
-    forget_robots()
+    robots_texts.clear()
     page = f"<article>{'<p>A whole post, with gulls, which the feed leaves out.</p>' * 9}</article>"
     link = server.serve("/post", f"{page}<script>alert(1)</script>", headers=HTML)
     posts = [{"guid": "a", "title": "A", "link": link, "content": "Excerpt", "published": NOW}]

@@ -1,5 +1,6 @@
 """Posts of feeds with excerpts get the text of their page, before they are final."""
 
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -8,8 +9,8 @@ import pytest
 from feeds.items.held import release
 from feeds.models import Feed, Host, Item, ItemPage, TrackedItem
 from feeds.polling import whole
-from feeds.polling.page_text import forget_robots
-from feeds.polling.whole import read_pages
+from feeds.polling.page_text import robots_texts
+from feeds.polling.whole import due_pages, read_pages
 from feeds.rules.whole import PAID, SHORT
 from tests.feeds.watched import Blog, at, post
 
@@ -23,9 +24,9 @@ EXCERPT = "<p>The keeper wrote …</p>"
 
 @pytest.fixture(autouse=True)
 def no_robots_known() -> Iterator[None]:
-    forget_robots()
+    robots_texts.clear()
     yield
-    forget_robots()
+    robots_texts.clear()
 
 
 @pytest.fixture
@@ -82,6 +83,14 @@ def test_a_post_is_final_once_its_page_was_read(excerpts: Blog) -> None:
     (request,) = excerpts.server.asked("/new")
     assert "cookie" not in request.headers
     assert read(99) == 0
+
+
+def test_only_the_child_process_loads_the_library() -> None:
+    import mf2py
+    import requests
+
+    assert {mf2py.__name__, requests.__name__} <= sys.modules.keys()
+    assert [sys.modules.get(name) for name in ("lxml", "chardet", "readability")] == [None] * 3
 
 
 def test_feeds_without_the_setting_ask_for_no_page(blog: Blog) -> None:
@@ -253,6 +262,15 @@ def test_links_that_lead_nowhere_wait_for_nothing(excerpts: Blog) -> None:
     excerpts.show(post("new", link="mailto:a@x.test", content=EXCERPT), "old")
     excerpts.read(10)
     assert excerpts.final() == {"new"}
+
+
+def test_rows_of_deleted_posts_are_no_work(excerpts: Blog) -> None:
+    excerpts.show(publish(excerpts), "old")
+    excerpts.read(10)
+    # As the previous release does.
+    Item.objects.filter(guid="new")._raw_delete("default")
+    assert read(10) == 0
+    assert not due_pages(at(99)).exists()
 
 
 def test_posts_that_are_only_read_here_get_their_text(

@@ -9,7 +9,7 @@ from django.db import connection
 from feeds.models import Feed, Item
 from feeds.polling import audience
 from feeds.polling.audience import repair_audience
-from feeds.polling.page_text import forget_robots
+from feeds.polling.page_text import robots_texts
 from feeds.polling.whole import read_pages
 from reader.channels.filters import mute
 from reader.channels.follows import follow_feed
@@ -68,7 +68,7 @@ def test_the_first_reading_stands_at_its_dates_and_later_posts_where_they_come(
 
 
 def test_the_text_of_a_posts_page_takes_the_place_of_its_excerpt(blog: Blog, home: Channel) -> None:
-    forget_robots()
+    robots_texts.clear()
     page = f"<article>{'<p>A whole post, with <b>gulls</b>, which the feed leaves out.</p>' * 9}</article>"
     link = blog.server.serve("/new", page, headers={"Content-Type": "text/html"})
     blog.show("old")
