@@ -86,11 +86,8 @@ def test_a_post_is_final_once_its_page_was_read(excerpts: Blog) -> None:
 
 
 def test_only_the_child_process_loads_the_library() -> None:
-    import mf2py
-    import requests
-
-    assert {mf2py.__name__, requests.__name__} <= sys.modules.keys()
-    assert [sys.modules.get(name) for name in ("lxml", "chardet", "readability")] == [None] * 3
+    assert "requests" in sys.modules
+    assert not {"chardet", "readability"} & sys.modules.keys()
 
 
 def test_feeds_without_the_setting_ask_for_no_page(blog: Blog) -> None:
