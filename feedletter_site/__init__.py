@@ -6,7 +6,8 @@ from feedletter_site.errors import tell_in_a_sentence
 
 __all__ = ["celery_app"]
 
-# Only feeds.polling.page_child needs them; requests would load one into every process, and it the other.
+# Only feeds.polling.page_child needs them. requests and bs4 would load them into every process (9 MB),
+# and bs4 would parse by lxml, with other results.
 sys.modules.setdefault("chardet", None)  # type: ignore[arg-type]
 sys.modules.setdefault("lxml", None)  # type: ignore[arg-type]
 

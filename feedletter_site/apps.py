@@ -1,5 +1,4 @@
 import logging
-import sys
 
 from celery.signals import beat_init, worker_ready, worker_shutdown
 from django.apps import AppConfig, apps
@@ -11,10 +10,6 @@ class SiteConfig(AppConfig):
     verbose_name = "Site"
 
     def ready(self) -> None:
-        for name in ("chardet", "lxml"):
-            # Blocked by __init__.py until requests is loaded. Hooks may use them.
-            if sys.modules.get(name, name) is None:
-                del sys.modules[name]
         from common.cli.registry import add_commands, add_resources
         from common.ports.registries import count_writers, keepers, later, pass_listeners
         from feedletter_site import checks, hook_checks  # noqa: F401 - they register checks

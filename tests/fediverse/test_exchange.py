@@ -142,7 +142,6 @@ def test_forgeries_are_refused(server: FediverseServer, client: Client) -> None:
     post(client, *server.signed(follow, url, name="mallory"))
     assert not Activity.objects.filter(due_at__isnull=False).exists()
     assert followers() == []
-    # A known key is checked at once.
     assert post(client, *server.signed({**follow, "id": f"{follow['id']}-2"}, url)) == 202
     forged = server.signed({**follow, "id": f"{follow['id']}-3"}, url)
     assert (
