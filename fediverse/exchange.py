@@ -34,7 +34,7 @@ from common.rates import Limit, count_within
 from delivery.models import Delivery, Issue
 from fediverse.actors import KEY, Unfetched, destination_of, fetch_account, private_key
 from fediverse.models import Activity, Actor, Follower, Outgoing, Reaction, RemoteActor
-from fediverse.rules.activities import Account, Asked, Malformed, Purpose, host_of, read
+from fediverse.rules.activities import LONGEST_ID, Account, Asked, Malformed, Purpose, an_id, host_of, read
 from subscriptions.links import page_url
 from subscriptions.models import Destination, Subscription
 from subscriptions.subscribers.leave import leave
@@ -74,7 +74,7 @@ def receive(request: SignedRequest, asked: Asked, *, now: datetime) -> None:
     """Store an activity for `exchange_due`. Idempotent. Raises BadSignature and TooMany."""
     key = key_of(request.headers)
     host = host_of(key)
-    if host != host_of(asked.actor):
+    if host != host_of(asked.actor) or len(request.url) > LONGEST_ID:
         raise BadSignature("The key is on another server than the actor.")
     check_time(request.headers, now)
     check_digest(request)
@@ -170,7 +170,8 @@ def _apply(row: Activity, now: datetime) -> bool:
         asked = read(row.body.encode(), site=settings.SITE_URL)
         account = _verified(row, asked, now) if asked else None
     except (Malformed, BadSignature):
-        _finish(row)
+        # The true activity may have its id.
+        row.delete()
         return False
     except Unfetched as error:
         if error.is_gone and asked and asked.purpose is Purpose.LEAVE:
@@ -181,9 +182,8 @@ def _apply(row: Activity, now: datetime) -> bool:
             else:
                 _retry(row, now)
             return False
-    moved = None
-    if asked and account and asked.purpose is Purpose.MOVE:
-        moved = _moved(asked, now)
+    is_move = asked and account and asked.purpose is Purpose.MOVE
+    moved = _moved(asked, now) if asked and is_move else None
     with transaction.atomic():
         if asked:
             _act(asked, account, moved, now)
@@ -316,14 +316,14 @@ def _react(asked: Asked, account: Account, now: datetime) -> None:
     note = asked.document.get("object")
     reply = note if asked.purpose is Purpose.REPLY and isinstance(note, Mapping) else {}
     text = str(reply.get("content") or "")[: 10 * LONGEST_REPLY]
-    url = reply.get("url")
+    url = an_id(reply.get("url"))
     facts = {
         "issue": issue,
         "kind": asked.purpose.value,
         "actor": asked.actor,
         "handle": account.handle,
         "text": plain(clean(text, base=""))[:LONGEST_REPLY],
-        "url": url if isinstance(url, str) and host_of(url) == host_of(asked.actor) else "",
+        "url": url if host_of(url) == host_of(asked.actor) else "",
         "at": now,
     }
     Reaction.objects.get_or_create(uri=str(reply["id"]) if reply else asked.uri, defaults=facts)
