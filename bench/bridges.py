@@ -103,6 +103,11 @@ def fill(url: str) -> None:
         Subscription.objects.create(
             subscribable=bridge, destination=destination, status="confirmed", added_at=now, confirmed_at=now
         )
+    add_final_post(feed)
+
+
+def add_final_post(feed: Feed) -> None:
+    now = timezone.now()
     entry = Entry(
         guid="1", title="Bees", link="https://blog.example/bees", content=POST, summary="About bees."
     )

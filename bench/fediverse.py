@@ -5,7 +5,6 @@ import resource
 import subprocess
 import sys
 from collections.abc import Iterator
-from datetime import timedelta
 from ipaddress import ip_network
 
 import requests
@@ -13,13 +12,12 @@ from django.conf import settings
 from django.db import connection
 from django.utils import timezone
 
-from bench.bridges import POST, figure, send, took
+from bench.bridges import add_final_post, figure, send, took
 from channels.activitypub.channel import ActivityPubChannel
 from delivery.issues.complete import complete_due
 from fediverse.actors import switch_on
 from fediverse.models import Follower
-from feeds.models import Feed, Item
-from feeds.parsing.entry import Entry
+from feeds.models import Feed
 from subscriptions.collections.assign import assign_final
 from subscriptions.models import Destination, Subscribable, Subscription
 
@@ -75,20 +73,7 @@ def fill(port: str) -> None:
             )
             for number, (inbox, server) in enumerate(zip(inboxes, servers, strict=True))
         )
-    entry = Entry(guid="1", title="Bees", link="https://blog.example/bees", content=POST, summary="Bees.")
-    hour_ago = now - timedelta(hours=1)
-    Item.objects.create(
-        feed=feed,
-        guid="1",
-        guid_hash="1",
-        link=entry.link,
-        title=entry.title,
-        first_seen=hour_ago,
-        stable_since=hour_ago,
-        last_checked=now,
-        final_at=now,
-        entry=entry.to_json(),
-    )
+    add_final_post(feed)
     with connection.cursor() as cursor:
         # As autovacuum does.
         cursor.execute("ANALYZE")

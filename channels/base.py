@@ -8,7 +8,8 @@ from types import MappingProxyType
 from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
 from channels.letter import Letter, Recipient
-from channels.rules.meaning import Breaker, Meaning
+from channels.rules.breakers import Breaker
+from channels.rules.meaning import Meaning
 
 B = TypeVar("B")
 NOTHING: Mapping[str, Any] = MappingProxyType({})

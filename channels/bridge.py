@@ -13,7 +13,7 @@ from channels.announcement import Announcement, announcement_of
 from channels.base import TOO_LONG, CannotPost, Channel, CrashPolicy, LaneDefaults, LaneFacts, Looks, Message
 from channels.http.session import ServiceSession
 from channels.letter import Letter, Recipient
-from channels.rules.meaning import DELETE_WITHDRAWN, EDIT_CORRECTED
+from channels.rules.corrections import DELETE_WITHDRAWN, EDIT_CORRECTED
 from channels.wording import checked_template
 from common.ports.channels import ChannelSpec, Field, InvalidDestination, ParsedDestination, read_fields
 from common.secrets import opened

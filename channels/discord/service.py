@@ -10,7 +10,7 @@ from channels.base import Sent
 from channels.http.client import UnreadableAnswer
 from channels.http.outcomes import ApiService, Verdict
 from channels.http.transport import ApiResponse
-from channels.rules.meaning import Breaker
+from channels.rules.breakers import Breaker
 from common.truncation import plain_line
 
 UNKNOWN_MESSAGE, ALREADY_CROSSPOSTED, HAS_A_THREAD = 10008, 40033, 160004

@@ -17,7 +17,7 @@ from django.conf import settings
 from channels.email.smtp_addresses import open_socket, remember
 from channels.email.smtp_login import IMPLICIT, STARTTLS, SmtpSettings, log_in
 from channels.email.smtp_replies import NO_SMTP, CannotConnect, Lost, Reply, cause_of, reason, reply_words
-from channels.rules.meaning import Cause
+from channels.rules.trials import Cause
 
 MAX_REPLY = 65_536
 # More than any command has.

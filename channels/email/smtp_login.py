@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
 from channels.email.smtp_replies import CannotConnect, Lost, Reply, reply_words
-from channels.rules.meaning import Cause
+from channels.rules.trials import Cause
 
 PLAIN, STARTTLS, IMPLICIT = "plain", "starttls", "implicit"
 _LOGGED_IN, _CHALLENGE, _REFUSED = 235, 334, 535

@@ -8,8 +8,9 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from channels.base import Ambiguous, Holdup, Outcome, Permanent, Sent, Temporary
-from channels.rules.meaning import Cause, Meaning
+from channels.rules.meaning import Meaning
 from channels.rules.server_words import meaning
+from channels.rules.trials import Cause
 
 MAX_REPLY_WORDS = 500
 NO_SMTP = -1

@@ -14,7 +14,8 @@ from channels.email.mail_message import MailMessage
 from channels.email.smtp_connection import Connection, Timeouts, connect
 from channels.email.smtp_login import SmtpSettings
 from channels.email.smtp_replies import CannotConnect, Lost, Reply, Stage, outcome_of_reply, reply_words
-from channels.rules.meaning import Cause, Meaning
+from channels.rules.meaning import Meaning
+from channels.rules.trials import Cause
 
 log = logging.getLogger(__name__)
 

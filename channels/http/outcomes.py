@@ -15,7 +15,7 @@ import requests
 
 from channels.base import NO_POST, Ambiguous, Outcome, Permanent, Temporary
 from channels.http.transport import ApiResponse, Redirected
-from channels.rules.meaning import Breaker
+from channels.rules.breakers import Breaker
 from common.net.errors import AddressRefused, exception_chain, never_left
 from common.text import one_line
 

@@ -6,7 +6,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext, pgettext
 
 from channels.discord.options import THREAD_MINUTES
-from channels.rules.meaning import DELETE_WITHDRAWN, EDIT_CORRECTED
+from channels.rules.corrections import DELETE_WITHDRAWN, EDIT_CORRECTED
 from channels.wording import LONGEST_TEMPLATE
 from chat.commands.add import checked_address, discovered, feeds_in
 from chat.commands.context import Context, feed_buttons, options_of, undone_by

@@ -19,7 +19,7 @@ from django.db.models import QuerySet
 
 from channels import channel
 from channels.letter import Letter, Recipient
-from channels.rules.meaning import DELETE_WITHDRAWN, EDIT_CORRECTED, WINDOW, change_key, changed_post
+from channels.rules.corrections import DELETE_WITHDRAWN, EDIT_CORRECTED, WINDOW, change_key, changed_post
 from common.db.outage import DB_ERRORS
 from common.db.prepared import AnyRows
 from common.refused import Refused

@@ -23,7 +23,7 @@ from channels.base import (
     StatefulSession,
     Temporary,
 )
-from channels.rules.meaning import change_key
+from channels.rules.corrections import change_key
 from common.clock import utcnow
 from common.db.leases import RELEASED
 from common.refused import Refused

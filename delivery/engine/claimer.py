@@ -38,7 +38,7 @@ from delivery.engine.send_task import ClaimedDelivery, Done, LaneSender, Prepare
 from delivery.engine.thread_sender import ThreadSender
 from delivery.issues.own_code import recipient_params
 from delivery.lanes.lanes import in_turn
-from delivery.lanes.limits import leave_shares, narrow_lane, take_share
+from delivery.lanes.shares import leave_shares, narrow_lane, take_share
 from delivery.letters.build import issue_letter, mail_letter
 from delivery.letters.notices import take_notices
 from delivery.letters.samples import NothingToShow

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
-from channels.rules.meaning import DELETE_WITHDRAWN, EDIT_CORRECTED, wishes
+from channels.rules.corrections import DELETE_WITHDRAWN, EDIT_CORRECTED, wishes
 from common.ports.panels import CannotAct
 from delivery.models import Broadcast, Delivery, Issue
 from delivery.rules.audience import Audience, UnknownAudience, audience_sentence, is_for_some, listed_names

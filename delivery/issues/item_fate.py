@@ -13,7 +13,7 @@ from typing import Any
 
 from django.db.models import Count, QuerySet, prefetch_related_objects
 
-from channels.rules.meaning import change_key, changed_post
+from channels.rules.corrections import change_key, changed_post
 from common.text import pluralize
 from delivery.issues.progress import counts_of, issue_state
 from delivery.models import Correction, Delivery, Issue, IssueItem

@@ -15,7 +15,7 @@ from typing import Any
 from django.db import transaction
 from django.db.models import Case, Count, Exists, F, OuterRef, Q, QuerySet, SmallIntegerField, Value, When
 
-from channels.rules.meaning import change_key
+from channels.rules.corrections import change_key
 from common.passes import TimeBudget
 from common.ports.panels import CannotAct
 from common.refused import Refused

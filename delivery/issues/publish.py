@@ -16,7 +16,7 @@ from datetime import datetime, timedelta
 from django.db import connection, transaction
 from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Value
 
-from channels.rules.meaning import WINDOW
+from channels.rules.corrections import WINDOW
 from common.clock import utcnow
 from common.counters import count
 from common.db.bulk import vacuum_analyze

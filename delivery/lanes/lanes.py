@@ -18,10 +18,11 @@ from django.db.models.functions import StrIndex, Substr
 
 from channels import CHANNELS, channel
 from channels.rules.accounts import DEFAULT_ACCOUNT
-from channels.rules.meaning import Breaker, is_too_much, with_refusals
+from channels.rules.breakers import Breaker, is_too_much, with_refusals
 from common.admin.html import when
 from common.text import pluralize
-from delivery.lanes.limits import WHOLE_LANE, forget_lesson, has_recipient_domains, windows
+from delivery.lanes.limits import WHOLE_LANE, has_recipient_domains, windows
+from delivery.lanes.shares import forget_lesson
 from delivery.models import Delivery, Lane, LaneDomain, LaneShare, LaneUse, ServiceBreaker
 from delivery.models.delivery import WAITING, Unsent
 from delivery.rules.limits import DAY, Used, after_success, daily_limit, ramp

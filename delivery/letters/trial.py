@@ -25,7 +25,7 @@ from channels.email.smtp_login import SmtpSettings
 from channels.email.smtp_replies import CannotConnect
 from channels.email.smtp_session import SmtpSession
 from channels.letter import Recipient
-from channels.rules.meaning import trouble_of_cause, trouble_of_refusal
+from channels.rules.trials import trouble_of_cause, trouble_of_refusal
 from common.db.leases import RELEASED
 from common.ports import channels
 from common.ports.channels import InvalidDestination

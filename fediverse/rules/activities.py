@@ -1,4 +1,4 @@
-"""What an activity from another server asks of us."""
+"""The purpose of an activity from another server, and the account that sent it."""
 
 import json
 from collections.abc import Mapping

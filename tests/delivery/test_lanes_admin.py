@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from delivery.accounts.accounts import add_account
 from delivery.accounts.dkim_keys import make_key, retire_key
-from delivery.lanes.limits import take_share
+from delivery.lanes.shares import take_share
 from delivery.models import Account, Delivery, DkimKey, Lane, LaneDomain, LaneUse
 from delivery.rules.limits import minute_of
 from tests.delivery.ledger import a_lane, queued

@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from channels.rules.meaning import Breaker, Concern, Meaning, Recent, is_too_much, with_refusals
+from channels.rules.breakers import Breaker, Recent, is_too_much, with_refusals
+from channels.rules.meaning import Concern, Meaning
 from channels.rules.refusals import (
     LAST_LETTERS,
     Answers,

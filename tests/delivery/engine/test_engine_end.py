@@ -14,7 +14,7 @@ from django.utils import timezone
 from delivery.engine import claimer
 from delivery.engine.claimer import Claimer
 from delivery.engine.send_pass import SendPass, send_due
-from delivery.lanes import limits
+from delivery.lanes import shares
 from delivery.models import Delivery, Lane, LaneShare
 from tests.delivery.background import sending, wait_until
 from tests.delivery.ledger import a_lane, queued, states
@@ -169,7 +169,7 @@ def test_a_share_is_kept_while_the_last_letters_are_on_their_way(
     smtp: SmtpServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nothing is due any more, but the connections are still open."""
-    monkeypatch.setattr(limits, "HELD_FOR", timedelta(seconds=1))
+    monkeypatch.setattr(shares, "HELD_FOR", timedelta(seconds=1))
     smtp.state.delay = 2
     queued(WIDTH, issue=IssueFactory(), lane=a_lane(concurrency=WIDTH))
     with sending():

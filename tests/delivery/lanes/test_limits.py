@@ -17,19 +17,8 @@ from django.test.utils import CaptureQueriesContext
 from delivery.engine.claim import claim_due
 from delivery.lanes import limits
 from delivery.lanes.lanes import last_day
-from delivery.lanes.limits import (
-    HELD_FOR,
-    WHOLE_LANE,
-    count,
-    leave_shares,
-    narrow_lane,
-    pause_domain,
-    resume_domain,
-    room,
-    sift,
-    take_share,
-    use,
-)
+from delivery.lanes.limits import WHOLE_LANE, count, pause_domain, resume_domain, room, sift, use
+from delivery.lanes.shares import HELD_FOR, leave_shares, narrow_lane, take_share
 from delivery.models import Delivery, Lane, LaneDomain, LaneShare, LaneUse
 from delivery.rules.limits import CLAIM_SECONDS
 from tests.delivery.ledger import (

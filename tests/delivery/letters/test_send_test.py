@@ -12,7 +12,8 @@ import pytest
 from django.db import transaction
 
 from channels.placeholders import fill_html
-from channels.rules.meaning import Cause, Meaning, trouble_of_cause, trouble_of_refusal
+from channels.rules.meaning import Meaning
+from channels.rules.trials import Cause, trouble_of_cause, trouble_of_refusal
 from common.ports.channels import InvalidDestination
 from common.transactions import NetworkInTransaction
 from delivery.accounts.accounts import add_account

@@ -87,30 +87,6 @@ def test_what_is_shut_names_no_moment() -> None:
 
 
 @given(
-    rate=st.floats(0.05, 50),
-    burst=st.integers(1, 30),
-    pauses=st.lists(st.floats(0, 5), min_size=1, max_size=60),
-)
-def test_over_any_time_no_more_goes_than_burst_and_rate_allow(
-    rate: float, burst: int, pauses: list[float]
-) -> None:
-    bucket, now, sent = Bucket(rate, burst, 0.0, NOW), NOW, 0
-    for pause in pauses:
-        now += seconds(pause)
-        count = bucket.allows(now)
-        assert count is not None
-        assert count <= burst
-        if count:
-            bucket = Bucket(rate, burst, bucket.refilled(now) - count, now)
-            sent += count
-        else:
-            moment = bucket.again_at(now)
-            assert moment is not None
-            assert moment > now
-    assert sent <= burst + rate * (now - NOW).total_seconds() + 1e-6
-
-
-@given(
     count=st.integers(0, 500),
     speed=st.floats(0.0001, 50),
     start=st.integers(0, 100_000),

@@ -9,7 +9,8 @@ from django.urls import reverse
 
 from delivery.engine.send_pass import send_due
 from delivery.lanes.lanes import Stop, back_off
-from delivery.lanes.limits import alter_lane, narrow_lane, take_share
+from delivery.lanes.limits import alter_lane
+from delivery.lanes.shares import narrow_lane, take_share
 from delivery.models import Delivery, Lane
 from tests.console import json_of, printed
 from tests.delivery.background import sending
