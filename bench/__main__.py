@@ -24,6 +24,7 @@ BY_NAME = (
     "bridges",
     "fediverse",
     "newsletters",
+    "series",
     "reader",
     "search",
     "pages",

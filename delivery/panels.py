@@ -24,6 +24,7 @@ from delivery.admin.bridges.panels import (
     what_twilio_needs,
 )
 from delivery.admin.broadcasts.forms import letters_written
+from delivery.admin.broadcasts.series import series_panel, way_of
 from delivery.admin.dkim import offer as offer_mail_check
 from delivery.admin.edits.panels import next_issue, next_letter, next_letter_of_newsletter, next_of_newsletter
 from delivery.admin.issue_figures import of_newsletter
@@ -39,6 +40,7 @@ from delivery.issues.reach import answers_of_people, reach_of, reach_of_person, 
 from delivery.models import Bounce, Delivery, Issue
 from delivery.rendering.engine import letter_templates
 from delivery.resources.issues import newsletters
+from delivery.resources.letters import series_subscribers
 from delivery.rules.posts import fate_cell
 from feeds.models import Item
 from subscriptions.admin_words import FIRST_ISSUE
@@ -70,6 +72,7 @@ def install() -> None:
         Panel("The next issue", next_of_newsletter, order=12, asks=True),
         Panel("Email", next_letter_of_newsletter, order=90, is_beside=True),
         Panel("Growth", of_newsletter, order=15, tab="subscribers"),
+        Panel("Series", series_panel, order=12, tab="subscribers"),
         Panel("Emails you wrote", letters_written, order=18, tab="issues"),
         Panel("Issues", recent_issues, order=20, tab="issues"),
         Panel("Old issues", import_offer, order=22, tab="issues", asks=True),
@@ -101,6 +104,8 @@ def install() -> None:
         ),
         Panel("Do they get it?", lambda row: reach_of(row, now=utcnow()).sentence, order=5),
         Panel("Mailbox", where_email_is, order=6),
+        Panel("Series", way_of, order=10),
+        *actions_of(series_subscribers),
         Panel("Sent emails", lambda row: sent_to(row.destination), order=20),
         Panel("Bounces", lambda row: bounces_of(row.destination.bounces.all()), order=25),
     )

@@ -21,6 +21,7 @@ from delivery.letters.build import issue_letter
 from delivery.letters.templates import ada
 from delivery.links import issue_url
 from delivery.models import Broadcast, Correction, Delivery, Issue
+from delivery.models.issue import LETTER_GUID
 from delivery.rules.progress import told, total
 from subscriptions.links import page_url
 from subscriptions.models import Subscribable
@@ -187,7 +188,7 @@ def _done(post: Delivery, changes: SentChanges | None) -> str:
 
 
 def posts(issue: Issue) -> Part:
-    if issue.within_type_id.startswith("letter-") or issue.issue_import_id is not None:
+    if issue.within_type_id.startswith(LETTER_GUID) or issue.issue_import_id is not None:
         return ""  # broadcasts and old issues have none
     rows = issue.issue_items.select_related("item__feed").defer("entry", "item__entry").order_by("position")
     return Table(

@@ -43,6 +43,9 @@ def subscribers_of(letter: Issue | Broadcast, *, lock: bool = False) -> "QuerySe
     audience = audience_of(letter)
     if not letter.audience:
         return readers_of(letter.subscribable_id)
+    if audience.series:
+        # See delivery.issues.series.
+        return Subscription.objects.none()
     tags = SubscriberTag.objects.filter(pk__in=audience.tags).order_by("pk")
     if lock:
         tags = tags.select_for_update(no_key=True)
@@ -116,6 +119,7 @@ def named_now(letter: Issue | Broadcast) -> Audience:
         none_of=renamed(dict(audience.none_of), tags),
         others=renamed(dict(audience.others), others),
         got=audience.got,
+        series=audience.series,
     )
 
 

@@ -29,6 +29,7 @@ from delivery.issues.audience import WaitsForPerson, audience_of, audience_words
 from delivery.issues.contents import newsletter_facts
 from delivery.issues.publish import LATEST_RELEASE, publish
 from delivery.models import Broadcast, Issue, IssueItem
+from delivery.models.issue import LETTER_GUID
 from delivery.rendering import subjects
 from delivery.rendering.errors import Rendered, TypedFields
 from delivery.rendering.issue import render_issue
@@ -58,7 +59,7 @@ class ChangedMeanwhile(CannotAct):
 
 def unsent_letters() -> "QuerySet[Broadcast]":
     """Return drafts and scheduled letters, the next to be sent first."""
-    rows = Broadcast.objects.filter(issue=None).select_related("subscribable")
+    rows = Broadcast.objects.filter(issue=None, series_place=None).select_related("subscribable")
     return rows.order_by("send_at", "-changed_at", "-pk")
 
 
@@ -69,6 +70,9 @@ def scheduled_letters(now: datetime) -> "QuerySet[Broadcast]":
 
 def in_letter_state(rows: "QuerySet[Broadcast]", state: str) -> "QuerySet[Broadcast]":
     """Filter letters by one of LETTER_STATES."""
+    if state == "series":
+        return rows.filter(series_place__isnull=False)
+    rows = rows.filter(series_place=None)
     if state == "sent":
         return rows.filter(issue__isnull=False)
     return rows.filter(issue=None, send_at__isnull=state == "draft")
@@ -138,6 +142,7 @@ def save_letter(
         letter.subject if subject is None else subject, letter.markdown if markdown is None else markdown
     )
     if audience is not None:
+        _refuse_series(letter)
         wanted["audience"] = audience.to_json()
     if all(getattr(letter, name) == value for name, value in wanted.items()):
         return letter
@@ -152,6 +157,7 @@ def save_letter(
 def schedule_letter(*, letter_id: int, at: datetime, version: int, now: datetime) -> None:
     """Schedule a draft. Raises CannotAct."""
     letter = draft_letter(letter_id, version)
+    _refuse_series(letter)
     refuse_empty(letter)
     if at < now + SCHEDULED_AHEAD:
         raise CannotAct("That time has passed, or is less than a minute away. Give a later one.", "at")
@@ -213,6 +219,11 @@ def refuse_empty(letter: Broadcast | LetterText) -> None:
         raise CannotAct("It has no text. Write something, then send it.", "markdown")
 
 
+def _refuse_series(letter: Broadcast) -> None:
+    if letter.series_place is not None:
+        raise CannotAct(f"“{letter}” belongs to the series. Switch it on there, or remove it first.")
+
+
 def checked_text(text: LetterText) -> LetterText:
     """Return a sent letter's new text. Raises CannotAct."""
     tidy = LetterText(**_texts(text.subject, text.markdown))
@@ -233,7 +244,7 @@ def _texts(subject: str, markdown: str) -> dict[str, str]:
 
 
 def letter_guid(letter: Broadcast) -> str:
-    return f"letter-{letter.pk}"
+    return f"{LETTER_GUID}{letter.pk}"
 
 
 def letter_text(letter: Broadcast) -> LetterText:
@@ -287,6 +298,7 @@ def send_letter(*, letter_id: int, version: int, now: datetime) -> int:
     if letter is None:
         raise CannotAct("This email no longer exists.")
     refuse_changed(letter, version)
+    _refuse_series(letter)
     refuse_empty(letter)
     made = _make(letter, now)
     with transaction.atomic():

@@ -94,13 +94,13 @@ def _news(
         # It was sent with its page's text; versions have the feed's excerpts.
         versions = ItemVersion.objects.filter(item=version.item_id).order_by("pk")
         sent = versions.filter(seen_at__lte=row.issue.created_at).last() or versions[0]
-        before = _as_sent(newsletter, Entry.from_json(sent.entry)) or before
+        before = as_sent(newsletter, Entry.from_json(sent.entry)) or before
     if last is not None and last.issue_id > row.issue_id:
         if last.seen_at >= version.seen_at:
             return []
         known = ItemVersion.objects.filter(item=version.item_id, seen_at=last.seen_at).last()
-        before = _as_sent(newsletter, Entry.from_json(known.entry)) or before if known else before
-    after = _as_sent(newsletter, Entry.from_json(version.entry))
+        before = as_sent(newsletter, Entry.from_json(known.entry)) or before if known else before
+    after = as_sent(newsletter, Entry.from_json(version.entry))
     old, new = text_of(before), text_of(after) if after else ""
     if after is None or old == new:
         return []
@@ -110,7 +110,7 @@ def _news(
     return excerpt(changes(old, new), longest=LONGEST_PASSAGE)
 
 
-def _as_sent(newsletter: Subscribable, entry: Entry) -> Entry | None:
+def as_sent(newsletter: Subscribable, entry: Entry) -> Entry | None:
     """Apply the newsletter's rules and own code; None if they leave the post out."""
     posts = arranged(newsletter, [Post(0, 0, replace(entry, announce=""))]).posts
     return posts[0].entry if posts else None

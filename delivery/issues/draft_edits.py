@@ -221,7 +221,8 @@ def refusal_to_edit(issue: Issue) -> str:
         return "It was posted elsewhere. Edit it there."
     if issue.version >= MOST_VERSIONS:
         return f"It was edited {MOST_VERSIONS} times, which is the limit."
-    if issue.paused_at is None and issue.deliveries.filter(state__in=NOT_FINISHED).exists():
+    is_going = "series" not in issue.audience and issue.paused_at is None
+    if is_going and issue.deliveries.filter(state__in=NOT_FINISHED).exists():
         return "It’s being sent. Pause it first, then edit it."
     return ""
 
@@ -295,14 +296,21 @@ def rewrite_letter(*, letter_id: int, text: LetterText, version: int, now: datet
     rendered, made = make_letter(
         letter.issue.subscribable, typed, now=letter.issue.created_at, audience=named_now(letter)
     )
-    before = draft_of(letter.issue)
     entry = replace(made, guid=letter_guid(letter)).to_json()
     with transaction.atomic():
-        if not _store(letter.issue, before, replace(before, posts=(DraftPost(None, entry),)), rendered, now):
-            raise CannotEdit(MEANWHILE)
+        replace_text(letter.issue, rendered, None, entry, now=now)
         changes = {"subject": typed.subject, "markdown": typed.markdown, "version": version + 1}
         if not Broadcast.objects.filter(pk=letter_id, version=version).update(**changes, changed_at=now):
             raise CannotEdit(MEANWHILE)
+
+
+def replace_text(
+    issue: Issue, rendered: Rendered, item_id: int | None, entry: Mapping[str, Any], *, now: datetime
+) -> None:
+    """Make a new version of an issue of one post. Raises CannotAct."""
+    before = draft_of(issue)
+    if not _store(issue, before, replace(before, posts=(DraftPost(item_id, entry),)), rendered, now):
+        raise CannotEdit(MEANWHILE)
 
 
 def _rows(model: Any, issue: Issue, posts: Sequence[DraftPost]) -> list[Any]:

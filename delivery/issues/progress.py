@@ -116,8 +116,12 @@ def _page_figures(issue: Issue, states: dict[str, int], kept: Mapping[str, Any] 
 
 
 def newest_of_each(newsletters: Iterable[int]) -> list[Issue]:
-    """Return each newsletter's latest issue that was sent here, without its letter."""
-    out = Issue.objects.filter(SENT_HERE, subscribable=OuterRef("pk"), published_at__isnull=False)
+    """Return each newsletter's latest issue that was sent here, without its letter.
+
+    Emails of a series are no issues of the newsletter.
+    """
+    here = SENT_HERE & ~Q(audience__has_key="series")
+    out = Issue.objects.filter(here, subscribable=OuterRef("pk"), published_at__isnull=False)
     newest = Subquery(out.order_by("-published_at", "-pk").values("pk")[:1])
     rows = Subscribable.objects.filter(pk__in=list(newsletters)).order_by().values_list(newest)
     return list(Issue.objects.filter(pk__in=rows).defer("html", "text", "placeholders"))

@@ -30,9 +30,10 @@ from delivery.issues.pause import locked_issue, refuse_old
 from delivery.lanes.lanes import domain_expression, lane_expression
 from delivery.models import Delivery, HubSubscriber, Issue, IssueItem
 from delivery.models.delivery import NOT_FINISHED
+from delivery.models.issue import LETTER_GUID
 from feeds.items.alerts import track
 from subscriptions.collections.assign import lock_for_membership
-from subscriptions.models import Subscribable, Subscription
+from subscriptions.models import SeriesRun, Subscribable, Subscription
 from subscriptions.subscribers.devices import WEBPUSH
 
 log = logging.getLogger(__name__)
@@ -86,7 +87,7 @@ def _by_recipients(issues: Sequence[Issue]) -> tuple[list[Issue], list[tuple[str
     switched = {key for cut in switching for key in (cut.old, cut.new)}
     apart, alike = list[Issue](), defaultdict[tuple[str, str], list[Issue]](list)
     for issue in issues:
-        if issue.audience or issue.subscribable_id in switched:
+        if issue.audience or issue.subscribable_id in switched or issue.subscribable.has_series_first:
             apart.append(issue)
             continue
         for kind in _kinds(issue.subscribable):
@@ -212,7 +213,17 @@ def _recipients(issue: Issue, *, lock: bool = False) -> "QuerySet[Subscription]"
     # Nobody switches between bridges.
     if channels.get(issue.subscribable.channel).public_sign_up:
         rows = not_switching(issue, rows)
-    return each_once(issue, rows)
+    return each_once(issue, without_series(issue, rows))
+
+
+def without_series(issue: Issue, rows: "QuerySet[Subscription]") -> "QuerySet[Subscription]":
+    """Exclude who gets the newsletter's series first."""
+    newsletter = issue.subscribable
+    # An editor's email is for everybody.
+    if not newsletter.has_series_first or issue.within_type_id.startswith(LETTER_GUID):
+        return rows
+    under_way = SeriesRun.objects.filter(newsletter=newsletter, ended_at=None, subscription=OuterRef("pk"))
+    return rows.filter(~Exists(under_way))
 
 
 def late_subscribers(issue: Issue) -> "QuerySet[Subscription]":

@@ -22,6 +22,7 @@ from subscriptions.models import (
     Destination,
     FrequencyChange,
     Notice,
+    SeriesRun,
     Subscribable,
     Subscription,
     Suppression,
@@ -79,6 +80,9 @@ def reaches_of(subscriptions: Sequence[Subscription], *, now: datetime) -> dict[
     )
     switches = FrequencyChange.objects.filter(Q(old__in=subscriptions) | Q(new__in=subscriptions))
     switches = switches.select_related("old__subscribable", "new__subscribable").order_by("-pk")
+    first = {row.pk for row in subscriptions if newsletters[row.subscribable_id].has_series_first}
+    runs = SeriesRun.objects.filter(subscription__in=first, ended_at=None) if first else ()
+    in_series = {(run.subscription_id, run.newsletter_id) for run in runs}
     found = {}
     for row in subscriptions:
         to, newsletter, facts = row.destination_id, newsletters[row.subscribable_id], dict[str, Any]()
@@ -95,6 +99,7 @@ def reaches_of(subscriptions: Sequence[Subscription], *, now: datetime) -> dict[
                 away=next((each for each in switches if each.old_id == row.pk), None),
                 here=next((each for each in switches if each.new_id == row.pk and not each.settled_at), None),
                 asked_at=asked.get(row.pk),
+                series_first=(row.pk, newsletter.pk) in in_series,
                 **facts,
                 **ahead[newsletter.pk],
                 **last.get((newsletter.pk, to), {}),

@@ -14,6 +14,7 @@ from delivery.engine.claim import AlreadyOpen, begin, go, held_issues, is_open
 from delivery.engine.send_pass import Wait, letters_put_off, resting, send_due
 from delivery.issues.complete import complete_due
 from delivery.issues.pause import cancel_issue, make_collections_due, make_deliveries_due
+from delivery.issues.series import send_series
 from delivery.privacy.retention import prunable, prune_old_data
 from feeds.models import Feed, Item
 from feeds.polling.poll import poll_due
@@ -59,14 +60,14 @@ def tell_waits(command: FeedletterCommand, waits: Sequence[Wait]) -> None:
 
 
 class Complete(FeedletterCommand):
-    help = "Makes issues of the collections that are complete."
+    help = "Makes issues of the collections that are complete, and queues emails of series."
     arguments = (argument("--all", action="store_true", help="Also collections that wait after a failure."),)
 
     def run(self, **options: Any) -> Result:
         if options["all"]:
             make_collections_due(now=utcnow())
         with self.progress("completing"):
-            return {"completed": complete_due()}
+            return {"completed": complete_due(), "series": send_series()}
 
 
 class Send(FeedletterCommand):

@@ -19,7 +19,9 @@ from subscriptions.models import Picture, Subscribable
 NOT_ON_PAGES = Q(audience__has_any_keys=list(NARROWING)) | Q(is_hidden=True)
 # Not old issues, which are only in the archive: they count nowhere, and nobody was to get them from here.
 SENT_HERE = Q(issue_import=None)
-LETTER_STATES = ("draft", "scheduled", "sent")
+# An editor’s email becomes an issue with this and its key.
+LETTER_GUID = "letter-"
+LETTER_STATES = ("draft", "scheduled", "sent", "series")
 
 
 class Issue(models.Model):
@@ -207,7 +209,10 @@ class IssueCard(models.Model):
 
 
 class Broadcast(models.Model):
-    """Letter typed by an editor: draft, scheduled (`send_at`) or sent (`issue`)."""
+    """Letter typed by an editor: draft, scheduled (`send_at`) or sent (`issue`).
+
+    One with a `series_place` belongs to the series of its newsletter; with `issue` it is switched on.
+    """
 
     subscribable = models.ForeignKey(
         Subscribable, on_delete=models.CASCADE, related_name="broadcasts", verbose_name="newsletter"
@@ -230,6 +235,29 @@ class Broadcast(models.Model):
         Issue, on_delete=models.CASCADE, null=True, blank=True, editable=False, related_name="broadcast"
     )
 
+    series_place = models.PositiveSmallIntegerField(null=True, blank=True, editable=False)
+    # After the email before it, or after the sign-up.
+    series_days = models.PositiveSmallIntegerField(default=1, db_default=1, editable=False)
+    # A post of the archive instead of a text: an issue and one of its items.
+    post_issue = models.ForeignKey(
+        Issue,
+        on_delete=models.SET_NULL,
+        null=True,
+        editable=False,
+        related_name="+",
+        db_constraint=False,
+        db_index=False,
+    )
+    post_item = models.ForeignKey(
+        Item,
+        on_delete=models.SET_NULL,
+        null=True,
+        editable=False,
+        related_name="+",
+        db_constraint=False,
+        db_index=False,
+    )
+
     class Meta:
         verbose_name = "email"
         verbose_name_plural = "emails"
@@ -248,6 +276,8 @@ class Broadcast(models.Model):
     @property
     def state(self) -> str:
         """Return one of LETTER_STATES."""
+        if self.series_place is not None:
+            return "series"
         if self.issue_id is not None:
             return "sent"
         return "draft" if self.send_at is None else "scheduled"

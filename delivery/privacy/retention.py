@@ -13,7 +13,7 @@ from django.db.models import Exists, OuterRef, QuerySet
 
 from common.passes import TimeBudget
 from delivery.bounces.record import forgettable_bounces
-from delivery.models import Attempt, Delivery, Issue, IssueVersion, MailboxMessage
+from delivery.models import Attempt, Broadcast, Delivery, Issue, IssueVersion, MailboxMessage
 from delivery.models.delivery import FORGOTTEN_CONTEXT, NOT_FINISHED
 from delivery.webhooks.outbox import forgettable_calls
 
@@ -76,7 +76,9 @@ def parts_to_prune(*, now: datetime, days: int | None = None) -> list[PrunedPart
     attempts = Attempt.objects.filter(at__lt=before, delivery__state__in=FINISHED)
     on_its_way = Delivery.objects.filter(issue=OuterRef("pk"), state__in=NOT_FINISHED)
     over = Issue.objects.filter(published_at__lt=before) | Issue.objects.filter(cancelled_at__lt=before)
-    issues = over.filter(~Exists(on_its_way), pruned_at=None)
+    # Emails of a series are sent for years.
+    in_series = Broadcast.objects.filter(issue=OuterRef("pk"), series_place__isnull=False)
+    issues = over.filter(~Exists(on_its_way), ~Exists(in_series), pruned_at=None)
     mails = Delivery.objects.filter(issue=None, created_at__lt=before, state__in=FINISHED)
     mails = mails.exclude(context={}).exclude(context=FORGOTTEN_CONTEXT)
     kept = MailboxMessage.objects.filter(stored_at__lt=before, delivery__state__in=FINISHED)

@@ -8,7 +8,7 @@ from django.db.models import QuerySet
 
 from common.ports.channels import InvalidDestination
 from common.refused import Refused
-from common.resources import API, COMMAND, Argument, Done, Filter, Resource, verb
+from common.resources import ADMIN, API, COMMAND, Argument, Done, Filter, Resource, verb
 from common.text import pluralize
 from delivery.issues.audience import audience_words, count_readers
 from delivery.issues.broadcasts import (
@@ -19,12 +19,15 @@ from delivery.issues.broadcasts import (
     send_letter,
     unschedule_letter,
 )
+from delivery.issues.series import begin_for, remove_email, switch_on, take_draft
 from delivery.letters.templates import preview_written
 from delivery.letters.trial import send_test_written
 from delivery.models import Broadcast
 from delivery.models.issue import LETTER_STATES
 from delivery.resources.deliveries import delivery_row
+from subscriptions.models import Subscription
 from subscriptions.resources.newsletters import of_newsletter
+from subscriptions.resources.subscribers import Subscribers
 
 
 def letter_row(letter: Broadcast) -> dict[str, Any]:
@@ -136,6 +139,33 @@ class Letters(Resource[Broadcast]):
         return Done(f"We’ve sent a test to {test.destination}.", delivery_row(test))
 
     @verb(
+        "Add to the series",
+        command="add_to_series",
+        fits=lambda letter: not (letter.issue_id or letter.send_at),
+    )
+    def add_to_series(
+        self,
+        letter: Broadcast,
+        *,
+        days: Annotated[int | None, Argument("Days after the email before it, or after the sign-up.")] = None,
+        now: datetime,
+    ) -> str:
+        """Put a draft at the end of its newsletter’s series, and switch it on there."""
+        take_draft(letter_id=letter.pk, days=days, now=now)
+        switch_on(letter_id=letter.pk, version=letter.version, now=now)
+        return f"“{letter}” is an email of the series."
+
+    @verb(
+        "Remove from the series",
+        command="remove_from_series",
+        fits=lambda letter: letter.series_place is not None,
+    )
+    def remove_from_series(self, letter: Broadcast) -> str:
+        """Remove an email from the series. Nobody gets it any more; a draft becomes an ordinary one."""
+        remove_email(letter_id=letter.pk)
+        return f"“{letter}” is removed from the series."
+
+    @verb(
         "Delete",
         command="drop_letter",
         asks=asks_about_letters,
@@ -149,4 +179,26 @@ class Letters(Resource[Broadcast]):
         return f"“{letter}” is deleted."
 
 
-letters = Letters()
+class SeriesSubscribers(Subscribers):
+    noun = "subscriber"
+
+    def rows(self) -> "QuerySet[Subscription]":
+        return Subscription.objects.select_related("subscribable", "destination")
+
+    def shown(self, row: Subscription) -> Mapping[str, Any]:
+        return {"id": row.pk, "destination": row.destination.label}
+
+    @verb(
+        "Begin the series",
+        command="begin_series",
+        on=(COMMAND, ADMIN),
+        fits=lambda row: row.subscribable.welcome == "series",
+        most=1000,
+    )
+    def begin_series(self, row: Subscription, *, now: datetime) -> str:
+        """Begin the series for a subscriber who is here already, or go on where they left it."""
+        begin_for(subscription=row, now=now)
+        return "In the series. Emails that they have aren’t sent again."
+
+
+letters, series_subscribers = Letters(), SeriesSubscribers()

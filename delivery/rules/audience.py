@@ -9,8 +9,8 @@ from typing import Any
 
 from common.refused import Refused
 
-AUDIENCE_PARTS = ("any_of", "none_of", "others", "got")
-NARROWING = ("any_of", "none_of", "got")
+AUDIENCE_PARTS = ("any_of", "none_of", "others", "got", "series")
+NARROWING = ("any_of", "none_of", "got", "series")
 
 
 def is_for_some(stored: Mapping[str, Any]) -> bool:
@@ -25,14 +25,15 @@ class UnknownAudience(Refused):
 class Audience:
     """Tags required (any of), tags excluded, other newsletters included, and issues that a reader got.
 
-    `got`: with the text before a correction, if there was one. An empty audience means every reader of the
-    letter's newsletter.
+    `got`: with the text before a correction, if there was one. `series`: only who is at that email in the
+    newsletter's series, one by one. An empty audience means every reader of the letter's newsletter.
     """
 
     any_of: Mapping[int, str] = field(default_factory=dict)
     none_of: Mapping[int, str] = field(default_factory=dict)
     others: Mapping[int, str] = field(default_factory=dict)
     got: Mapping[int, str] = field(default_factory=dict)
+    series: Mapping[int, str] = field(default_factory=dict)
 
     @property
     def tags(self) -> dict[int, str]:
@@ -74,6 +75,8 @@ def listed_names(names: list[str], last: str) -> str:
 
 def audience_sentence(audience: Audience) -> str:
     """Return words that follow “to”."""
+    if audience.series:
+        return "new subscribers, in the series"
     any_of, none_of = list(audience.any_of.values()), list(audience.none_of.values())
     having = f"the tag {listed_names(any_of, 'or')}" if any_of else ""
     lacking = f"the tag {listed_names(none_of, 'or')}" if none_of else ""

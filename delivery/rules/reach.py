@@ -243,6 +243,10 @@ def takes_over(facts: ReachFacts) -> str:
     return f"gets {here.old.subscribable} until the change takes effect{on}"
 
 
+def in_series(facts: ReachFacts) -> str:
+    return "gets the series first, and the newsletter after it" if facts.series_first else ""
+
+
 def confirmed_later(facts: ReachFacts) -> str:
     issue, at = facts.issue, facts.subscription.confirmed_at
     if issue is None or facts.state or at is None or at < (issue.published_at or issue.created_at):
@@ -294,6 +298,7 @@ OF_LAST_ISSUE: tuple[Rule, ...] = (
 )
 NOT_YET_RULES: tuple[Rule, ...] = (
     takes_over,
+    in_series,
     confirmed_later,
     not_among,
     no_feed,

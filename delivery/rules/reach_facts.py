@@ -96,7 +96,7 @@ class ReachFacts(PersonFacts):
     `confirmation`: state of the latest confirmation mail, "wanted" before it is queued, or "";
     `confirm_until`: when its link expires. `draft`: an issue that waits. `collected`: posts in the next
     issue, which is sent at `closes_at`. `issue` is the newest published one, with its `delivery`; `lane` and
-    `domain`: why nothing is sent now.
+    `domain`: why nothing is sent now. `series_first`: they get the newsletter's series before it.
     """
 
     subscription: SubscriptionRow
@@ -116,6 +116,7 @@ class ReachFacts(PersonFacts):
     lane: str = ""
     domain: str = ""
     is_restoring: bool = False
+    series_first: bool = False
 
     @property
     def state(self) -> str:

@@ -16,7 +16,8 @@ _CARRIED: Mapping[str, str] = {
     "feeds": "Tag Feed Feed_tags FeedDocument Item ItemPage ItemVersion TrackedItem",
     "subscriptions": "Picture SiteSettings Subscribable Subscribable_feeds OldName PostRule LeftOut SeenLink"
     " FailedAssignment Assignable Assignment Destination ErasureKey ErasedMark Suppression SubscriberTag"
-    " Tagging AddressChange Subscription OldNumber UpstreamSalt Consent FrequencyChange",
+    " Tagging AddressChange Subscription OldNumber UpstreamSalt Consent FrequencyChange"
+    " SeriesRun",
     "delivery": "Account DkimKey Lane LaneDomain LaneUse LetterTemplate Theme Webhook Webhook_newsletters"
     " IssueImport IssueImportLine IssueImportPicture Issue IssueItem IssueVersion SetAside IssueCard"
     " Broadcast ToldCorrection Correction Restore Delivery Attempt Receipt RemotePost MailboxMessage Bounce",

@@ -73,7 +73,7 @@ CLOSED = (
 )
 APPROVAL = ("approval", "approval_minutes")
 SIGN_UP = ("sign_up", "embed_hosts", "offers_devices")
-WELCOME_AND_GOODBYE = ("challenge", "welcome", "farewell_mail", "keep_ip")
+WELCOME_AND_GOODBYE = ("challenge", "welcome", "series_at", "series_first", "farewell_mail", "keep_ip")
 FREQUENCY = ("arrangement", "weekdays", "at", "day_of_month", "cron", "n", "max_wait_days", "time_zone")
 LOOK = ("template", "language", "params")
 
@@ -244,6 +244,7 @@ class SubscribableAdmin(ServiceAdmin):
         )
         to_people = " || ".join(f"channel == '{kind.key}'" for kind in channels.person_kinds())
         for_people = dict.fromkeys(("sign_up", "embed_hosts", *WELCOME_AND_GOODBYE), to_people)
+        by_mail |= dict.fromkeys(("series_at", "series_first"), "channel == 'email' && welcome == 'series'")
         approval = {"approval_minutes": "approval == 'delay'"}
         several = dict.fromkeys(("post_order", "max_posts"), "arrangement != 'each'")
         return {
@@ -251,8 +252,8 @@ class SubscribableAdmin(ServiceAdmin):
             **approval,
             **several,
             "grace_minutes": periods,
-            **by_mail,
             **for_people,
+            **by_mail,
             **shown_for("option_fields", of_channel),
         }
 

@@ -25,6 +25,7 @@ from subscriptions.models.subscription import (
     FrequencyChange,
     Notice,
     OldNumber,
+    SeriesRun,
     Subscription,
     UpstreamSalt,
 )
@@ -51,6 +52,7 @@ __all__ = [
     "PostRule",
     "RefusedLine",
     "SeenLink",
+    "SeriesRun",
     "SignIn",
     "SignInRequest",
     "SignUpCode",

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from feeds.models import Feed, Item
 from subscriptions.rules.post_rules import InvalidRule, Rule, check_rule, sentence
-from subscriptions.rules.schedule import Schedule
+from subscriptions.rules.schedule import ARRANGEMENTS, Schedule
 from subscriptions.rules.switches import Rhythm
 
 NAME = RegexValidator(
@@ -22,6 +22,7 @@ NAME = RegexValidator(
 HOW_MANY_POSTS = "Say how many posts an issue has: 1 to 1000."
 A_WEEK = 7 * 24 * 60
 LONGEST_APPROVAL = 30 * 24 * 60
+USUAL_SERIES_TIME = time(8)
 HOW_LONG_TO_WAIT = f"Say after how many minutes it is sent: 1 to {LONGEST_APPROVAL:,}, which is 30 days."
 
 
@@ -106,6 +107,7 @@ class Subscribable(models.Model):
         NONE = "none", "nothing"
         WORDS = "words", "a short email"
         LATEST = "latest", "the latest issue"
+        SERIES = "series", "a series of emails"
 
     name = models.CharField(
         max_length=64,
@@ -218,6 +220,19 @@ class Subscribable(models.Model):
         default=Welcome.NONE,
         help_text="What a new subscriber gets.",
     )
+    series_at = models.TimeField(
+        "time of the series",
+        null=True,
+        blank=True,
+        help_text="series: when its emails are sent, where the subscriber lives. Empty: at the newsletter’s"
+        " time, or 08:00.",
+    )
+    series_first = models.BooleanField(
+        "series first",
+        default=False,
+        db_default=False,
+        help_text="series: the newsletter itself begins after the series.",
+    )
     farewell_mail = models.BooleanField(
         "goodbye email", default=False, help_text="Sent after somebody unsubscribes."
     )
@@ -293,6 +308,16 @@ class Subscribable(models.Model):
     @property
     def rhythm(self) -> Rhythm:
         return Rhythm(self.schedule, self.zone, self.n)
+
+    @property
+    def series_time(self) -> time:
+        """Return when emails of the series are sent, on the subscriber’s clock."""
+        own = self.at if "at" in ARRANGEMENTS[self.arrangement] else USUAL_SERIES_TIME
+        return self.series_at or own
+
+    @property
+    def has_series_first(self) -> bool:
+        return self.series_first and self.welcome == self.Welcome.SERIES
 
     @property
     def active_rules(self) -> tuple[Rule, ...]:

@@ -191,6 +191,48 @@ class FrequencyChange(models.Model):
         return f"{self.old_id} → {self.new_id}"
 
 
+class SeriesRun(models.Model):
+    """A subscriber's way through the series of a newsletter (delivery/issues/series.py).
+
+    After a switch, `subscription` is the one to the other newsletter.
+    """
+
+    # No constraints: the previous release deletes both without knowing runs.
+    subscription = models.ForeignKey(
+        Subscription, on_delete=models.CASCADE, related_name="series_runs", db_constraint=False
+    )
+    newsletter = models.ForeignKey(
+        Subscribable,
+        on_delete=models.CASCADE,
+        related_name="series_runs",
+        db_constraint=False,
+        db_index=False,
+    )
+    # Of the subscriber's browser. Empty: the newsletter's.
+    time_zone = models.CharField(max_length=64, blank=True, default="")
+    begun_at = models.DateTimeField(default=timezone.now)
+    # Keys of the emails that were queued, in their order, and when the last one was.
+    sent = models.JSONField(default=list)
+    last_at = models.DateTimeField(null=True)
+    # When to look what to do. None: it is over, or waits until they come back.
+    due_at = models.DateTimeField(null=True)
+    ended_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(name="series_run_once", fields=["subscription", "newsletter"]),
+        )
+        indexes = (
+            models.Index(
+                name="series_run_due", fields=["newsletter", "due_at"], condition=Q(due_at__isnull=False)
+            ),
+            models.Index(name="series_run_under_way", fields=["newsletter"], condition=Q(ended_at=None)),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.subscription_id} in the series of {self.newsletter_id}"
+
+
 class Notice(models.Model):
     """At most one for each (kind, key). Read and deleted in one transaction."""
 

@@ -15,6 +15,7 @@ from subscriptions.models import (
     Consent,
     Destination,
     Notice,
+    SeriesRun,
     SignIn,
     SignInRequest,
     Subscription,
@@ -113,6 +114,16 @@ SOURCES = (
             Consent.Act.ADDED: _("added by somebody who runs this site"),
             Consent.Act.SWITCHED: _("switched from another newsletter"),
         },
+    ),
+    HeldRows(
+        "series",
+        SeriesRun.objects.order_by("-pk").values(
+            "begun_at", "time_zone", "ended_at", of=_title("newsletter")
+        ),
+        by("subscription__destination"),
+        # Translators: emails that new subscribers get one after another.
+        _("Series of emails"),
+        {"of": _("Newsletter"), "begun_at": _("Begun"), "ended_at": _("Ended"), "time_zone": _("Time zone")},
     ),
     HeldRows(
         "tags",

@@ -25,12 +25,16 @@ class How(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """`ip` as given by the web server. `words`: consent text as shown. `claimed` is never stored."""
+    """`ip` as given by the web server. `words`: consent text as shown. `claimed` is never stored.
+
+    `zone`: the browser's time zone, if it named one.
+    """
 
     how: How | str = How.PAGE
     ip: str = ""
     words: str = ""
     claimed: str = ""
+    zone: str = ""
 
     @classmethod
     def of(cls, meta: Mapping[str, Any], how: How, words: str) -> Self:

@@ -36,6 +36,7 @@ from subscriptions.subscribers.antispam import sign_up_uses
 from subscriptions.subscribers.consent import consent, record_consents
 from subscriptions.subscribers.leave import drop_unused
 from subscriptions.subscribers.notices import tell_changed
+from subscriptions.subscribers.series import carry_series
 from subscriptions.subscribers.sign_in import SIGN_IN_CHANNEL
 from subscriptions.subscribers.sign_up import mark_confirmed
 from subscriptions.subscribers.tags import give
@@ -222,6 +223,7 @@ def _carry(change: AddressChange, now: datetime, origin: Origin) -> list[list[An
         there.ended_at = there.receives_from = there.receives_until = None
         mark_confirmed(there, now=now)
         Subscription.objects.filter(pk=there.pk).update(paused_until=paused)
+        carry_series({subscription.pk: there.pk})
         record_consents([consent(there, Consent.Act.SWITCHED, origin, at=now)])
         # For the links in letters to the old address.
         FrequencyChange.objects.create(
@@ -289,7 +291,7 @@ def undo_change(*, token: str, now: datetime) -> AddressChange:
                 _readdress(pk, change.old, now)
             continue
         has_rested = what in ("joined", "taken") and row.left_at == change.confirmed_at
-        if has_rested and (not more or _give_back(int(more[0]), str(more[1]), now)):
+        if has_rested and (not more or _give_back(int(more[0]), str(more[1]), pk, now)):
             Subscription.objects.filter(pk=pk).update(status=CONFIRMED, left_at=None)
             emit(Event(EventKind.CONFIRMED, (pk,), now, ADDRESS_CHANGED))
     tags = change.carried.get("tags", {})
@@ -304,13 +306,14 @@ def undo_change(*, token: str, now: datetime) -> AddressChange:
     return change
 
 
-def _give_back(key: int, status: str, now: datetime) -> bool:
-    """Return False if the reader left it meanwhile."""
+def _give_back(key: int, status: str, old: int, now: datetime) -> bool:
+    """Return False if the reader left it meanwhile. `old`: key of the old address's subscription."""
     taken = Subscription.objects.filter(pk=key, status=CONFIRMED).first()
     if taken is not None:
         FrequencyChange.objects.filter(new=taken, old__subscribable=F("new__subscribable")).delete()
         _end(taken, now)
         Subscription.objects.filter(pk=taken.pk).update(status=status)
+        carry_series({taken.pk: old})
     return taken is not None
 
 

@@ -20,6 +20,7 @@ from subscriptions.models import (
 from subscriptions.rules.origin import How, Origin
 from subscriptions.rules.switches import Bound, bound_of, is_nested, is_rarer, rarity
 from subscriptions.subscribers.consent import consent, record_consents
+from subscriptions.subscribers.series import carry_series
 from subscriptions.subscribers.sign_up import is_open
 
 MOST_SIBLINGS = 20
@@ -160,6 +161,8 @@ def apply_switches(*, switches: Sequence[FrequencyChange], now: datetime) -> int
     olds.filter(pk__in=ended).update(ended_at=now)
     Subscription.objects.filter(pk__in=[new for _, _, new in done]).update(receives_from=None)
     rows.filter(pk__in=[pk for pk, _, _ in done]).update(settled_at=now)
+    # A series that was begun continues.
+    carry_series({old: new for _, old, new in done})
     # Unless the reader may still undo leaving, both have ended for good.
     vain = rows.exclude(new__status=CONFIRMED).exclude(new__undo_until__gt=now)
     Subscription.objects.filter(switches_away__in=vain).update(receives_until=None)

@@ -22,6 +22,7 @@ from subscriptions.models import (
     Subscription,
     Suppression,
 )
+from subscriptions.subscribers.series import continue_series
 from subscriptions.subscribers.sign_up import is_open
 
 # Meanwhile an old link leads to a fresh one.
@@ -90,6 +91,7 @@ def undo_leaving(*, subscription: Subscription, now: datetime) -> bool:
     if back:
         keys = tuple(one.pk for one in back)
         Notice.objects.filter(subscription__in=keys, kind=Notice.Kind.FAREWELL).delete()
+        continue_series(keys, now=now)
         emit(Event(EventKind.CONFIRMED, keys, now))
     subscription.refresh_from_db(fields=CHANGED_BY_LEAVING)
     return bool(back)

@@ -15,6 +15,7 @@ from subscriptions import links
 from subscriptions.models import Notice, SignUpCode, Subscribable, Subscription
 from subscriptions.models.subscription import SubscriptionQuerySet
 from subscriptions.rules.sign_up import SignUpReply
+from subscriptions.subscribers.series import begin_series
 
 # Known to the delivery app.
 CODE = "code"
@@ -91,12 +92,13 @@ def _write(
     save_new([notice])
 
 
-def welcome(confirmed: Iterable[Subscription], *, now: datetime) -> None:
-    """Runs in the caller's transaction."""
+def welcome(confirmed: Sequence[Subscription], *, now: datetime, zone: str = "") -> None:
+    """Runs in the caller's transaction. `zone`: as the browser names it."""
+    begin_series(confirmed, now=now, zone=zone)
     notices = []
     for each in confirmed:
         newsletter = each.subscribable
-        if newsletter.welcome == Subscribable.Welcome.NONE:
+        if newsletter.welcome in (Subscribable.Welcome.NONE, Subscribable.Welcome.SERIES):
             continue
         notice = Notice(
             kind=Notice.Kind.WELCOME,

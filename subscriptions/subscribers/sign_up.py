@@ -302,7 +302,7 @@ def confirm_waiting(subscriptions: Sequence[Subscription], *, now: datetime, ori
         each.display_name = each.asked_name or each.display_name
         mark_confirmed(each, now=now)
     record_consents(confirming(each, origin, at=now) for each in waiting)
-    welcome(waiting, now=now)
+    welcome(waiting, now=now, zone=origin.zone)
 
 
 @transaction.atomic

@@ -49,9 +49,10 @@ POLICY = "; ".join(
     )
 )
 
-# For proof of work and notifications (templates/pages/_form_safety.html, _device.html).
+# For proof of work, notifications and the time zone (templates/pages/_form_safety.html, _device.html,
+# confirm.html).
 SCRIPT = "; script-src 'self'; connect-src 'self'; manifest-src 'self'"
-SCRIPTED = (b' data-challenge="', b' data-device="')
+SCRIPTED = (b' data-challenge="', b' data-device="', b' data-zone="')
 # Enough for any address and its inserts and lookups.
 SECONDS = 0.02
 

@@ -11,7 +11,7 @@ from common.refused import Refused
 from subscriptions import links
 from subscriptions.branding.brands import latest_of
 from subscriptions.forms.reader import DetailsForm, ManageForm, PauseForm, ResumeForm, StayForm, SwitchForm
-from subscriptions.models import FrequencyChange, Subscription
+from subscriptions.models import FrequencyChange, Subscribable, Subscription
 from subscriptions.newsletters.rhythm import next_letter, rhythm, with_rhythms, zone_in_words
 from subscriptions.rules.origin import How, Origin
 from subscriptions.rules.schedule import wall
@@ -54,7 +54,7 @@ class ConfirmPage(TokenPage):
         return all(each.status == Subscription.Status.CONFIRMED for each in self.object)
 
     def form_valid(self, form: Any) -> HttpResponse:
-        origin = Origin(How.PAGE, ip=self.ip)
+        origin = Origin(How.PAGE, ip=self.ip, zone=self.request.POST.get("zone", ""))
         sign_up.confirm_subscriptions(token=self.token, now=self.now, origin=origin)
         return HttpResponseRedirect(self.path, status=303)
 
@@ -80,6 +80,7 @@ class ConfirmPage(TokenPage):
             newsletter=newsletter,
             entries=entries,
             latest=latest_of(newsletter) if newsletter and self.is_confirmed else None,
+            asks_zone=any(each.subscribable.welcome == Subscribable.Welcome.SERIES for each in self.object),
         )
 
 

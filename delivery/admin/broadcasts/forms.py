@@ -46,6 +46,7 @@ LETTER_STATE_WORDS = {
     "scheduled": "scheduled",
     "trouble": "not sent, needs you",
     "sent": "sent",
+    "series": "in a series",
 }
 LETTERS_SHOWN = 10
 

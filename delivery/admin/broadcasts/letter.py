@@ -35,6 +35,7 @@ from delivery.admin.broadcasts.forms import (
     seen,
     words_of,
 )
+from delivery.admin.broadcasts.series import SeriesPage, series_url
 from delivery.admin.edits.panels import EDITING
 from delivery.admin.edits.view import saved_words
 from delivery.issues.audience import audience_of, audience_words
@@ -50,6 +51,7 @@ from delivery.issues.broadcasts import (
     unschedule_letter,
 )
 from delivery.issues.draft_edits import refusal_to_edit, rewrite_letter
+from delivery.issues.series import switch_on
 from delivery.letters.templates import preview_written
 from delivery.letters.trial import send_test_written
 from delivery.models import Broadcast, Issue
@@ -184,7 +186,7 @@ class LetterStateFilter(SimpleListFilter):
 
 
 @admin.register(Broadcast)
-class BroadcastAdmin(SendPage):
+class BroadcastAdmin(SeriesPage, SendPage):
     """Its change page is an editor with a preview beside it."""
 
     list_display = ("shown_subject", "newsletter", "shown_state", "goes_out", "author", "changed")
@@ -216,6 +218,7 @@ class BroadcastAdmin(SendPage):
             self.own_path("<int:pk>/show/", require_POST(self.show_view), "broadcast_show"),
             self.own_path("<int:pk>/keep/", require_POST(self.keep_view), "broadcast_keep"),
             self.own_path("<int:pk>/picture/", require_POST(self.picture_view), "broadcast_picture"),
+            self.own_path("series/<int:pk>/", self.series_view, "broadcast_series"),
             self.own_path("<int:pk>/send/", self.send_view, "broadcast_send"),
             *super().get_urls(),
         ]
@@ -259,6 +262,7 @@ class BroadcastAdmin(SendPage):
             "preview": self.save,
             "test": self.test,
             "send": self.to_send,
+            "on": self.switch_on,
             "edit": self.edit,
             "picture": self.picture,
         }
@@ -314,6 +318,20 @@ class BroadcastAdmin(SendPage):
     def to_send(self, request: HttpRequest, letter: Broadcast) -> HttpResponse:
         place = reverse("admin:delivery_broadcast_send", args=[letter.pk])
         return self.kept(request, letter) or HttpResponseRedirect(place)
+
+    def switch_on(self, request: HttpRequest, letter: Broadcast) -> HttpResponse:
+        """Switch on an email of a series."""
+        self.require_change(request, sends=True)
+        if (refused := self.kept(request, letter)) is not None:
+            return refused
+        letter.refresh_from_db()
+        try:
+            switch_on(letter_id=letter.pk, version=letter.version, now=utcnow())
+        except (Refused, LetterError) as error:
+            messages.error(request, f"Not switched on. {error}")
+            return self.back(letter)
+        messages.success(request, f"“{letter}” is switched on.")
+        return HttpResponseRedirect(series_url(letter.subscribable))
 
     def edit(self, request: HttpRequest, letter: Broadcast) -> HttpResponse:
         self.require_change(request, sends=True)
@@ -410,6 +428,7 @@ class BroadcastAdmin(SendPage):
             "problem": shown.problem,
             "goes_to": forms.goes_to(letter) if letter.send_at else "",
             "for_whom": forms.for_whom(letter),
+            "series_url": series_url(newsletter) if letter.series_place is not None else "",
             "is_for_some": is_for_some(letter.audience),
             "goes_at": forms.in_zone(letter.send_at, newsletter) if letter.send_at else "",
             "saved_at": brief(letter.changed_at, zone=newsletter.zone),

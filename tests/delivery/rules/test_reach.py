@@ -218,6 +218,11 @@ CASES: dict[str, tuple[dict[str, Any], str]] = {
         {"here": change(by="The Daily", at=TOMORROW)},
         "Gets nothing yet: gets The Daily until the change takes effect, on 27 Nov.",
     ),
+    "in_series": (
+        {"series_first": True, "issue": {}, "closes_at": TOMORROW},
+        "Gets nothing yet: gets the series first, and the newsletter after it. The next issue is sent on"
+        " 27 Nov at 10:00.",
+    ),
     "confirmed_later": (
         {"mine": {"confirmed_at": YESTERDAY}, "closes_at": TOMORROW, "issue": {}},
         "Gets nothing yet: confirmed on 25 Nov, after the last issue of 24 Nov. The next issue is sent on"
