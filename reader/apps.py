@@ -22,6 +22,8 @@ class ReaderConfig(AppConfig):
         # Rows stay while the app is off, so restores and migrations include them.
         holds.append(doubt_unsent)
         post_migrate.connect(ensure_index, sender=self)
+        # While the app is off, it is empty.
+        own_documents.append(later("reader.people.letters", "own_document"))
         if self.is_on:
             audiences.append(copy_posts)
             own_documents.append(later("reader.people.picks", "own_document"))

@@ -107,7 +107,8 @@ def archive_only(*, issue_id: int, now: datetime) -> None:
 
 
 def _tell(issue: Issue, queued: int, now: datetime) -> None:
-    emit(Event(EventKind.PUBLISHED, (issue.pk,), now, {"recipients": queued}))
+    of_reader = {"reader_channel": key} if (key := issue.subscribable.reader_channel) else {}
+    emit(Event(EventKind.PUBLISHED, (issue.pk,), now, {"recipients": queued, **of_reader}))
 
     def note_published() -> None:
         about = {"issue": issue.pk, "recipients": queued}

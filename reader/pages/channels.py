@@ -9,6 +9,7 @@ from django.utils.translation import gettext, gettext_lazy, ngettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from common.clock import utcnow
+from common.ports.channel_letters import LettersState, letters
 from common.refused import Refused
 from reader.channels.channels import (
     LONGEST_CHANNEL_NAME,
@@ -22,8 +23,9 @@ from reader.channels.filters import authors_of, change_filters, mute, preview_fi
 from reader.indieauth.discovery import profile_of
 from reader.models import Channel, Reader
 from reader.pages.access import WAITED_FOR, ReaderFormPage, back_to, channel_line, for_readers, surroundings
-from reader.pages.forms import LONGEST_KEPT, ChannelForm, NewChannelForm
+from reader.pages.forms import LONGEST_KEPT, ChannelForm, LettersForm, NewChannelForm
 from reader.pages.posts import shown_places
+from reader.people.letters import save_letters
 from reader.rules.filters import (
     LONGEST_TERM,
     MOST_TERMS,
@@ -33,6 +35,7 @@ from reader.rules.filters import (
     checked_filters,
 )
 
+LETTERS = "letters"
 WORDS_OF_KINDS = {
     "article": gettext_lazy("Articles"),
     "note": gettext_lazy("Notes"),
@@ -81,6 +84,13 @@ class ChannelSettings(ChannelFormPage):
     def channel(self) -> Channel:
         return channel_of(self.reader, self.kwargs["uid"])
 
+    @cached_property
+    def letters(self) -> tuple[LettersState | None, LettersForm]:
+        state = letters().state(self.channel, now=utcnow())
+        given = self.request.POST if self.request.POST.get("act") == LETTERS else None
+        initial = {} if state else {"letters": Channel.Letters.OFF}
+        return state, LettersForm(given, instance=self.channel, initial=initial)
+
     def get_initial(self) -> dict[str, Any]:
         return {
             "name": self.channel.name,
@@ -93,9 +103,17 @@ class ChannelSettings(ChannelFormPage):
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         follows = self.channel.follows.count()
         context = {"follows": follows, "filters": self.channel.filters, "me": profile_of(self.reader)}
+        state, form = self.letters
+        context |= {"letters": form, "letters_state": state, "is_saved": "saved" in self.request.GET}
         return super().get_context_data(**context, longest_kept=LONGEST_KEPT, **kwargs)
 
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        if request.POST.get("act") == LETTERS:
+            form = self.letters[1]
+            if not form.is_valid():
+                return self.render_to_response(self.get_context_data(), status=HTTPStatus.BAD_REQUEST)
+            save_letters(channel=form.save(commit=False), now=utcnow())
+            return redirect(f"{request.path}?saved#letters")
         if request.POST.get("act") != "delete":
             return super().post(request, *args, **kwargs)
         if "sure" not in request.POST:

@@ -1,8 +1,11 @@
+from functools import cache
 from typing import Any
 from urllib.parse import urlsplit
+from zoneinfo import available_timezones
 
 from allauth.account.adapter import get_adapter
 from django import forms
+from django.conf import settings
 from django.contrib.auth.forms import SetPasswordMixin
 from django.contrib.auth.models import User
 from django.utils.translation import gettext, gettext_lazy, ngettext
@@ -15,6 +18,7 @@ from reader.rules.saving import is_template
 
 CHOOSE_ONE = gettext_lazy("Choose one of the options on the page.")
 LONGEST_KEPT = 3_650
+ZONES = cache(available_timezones)
 
 
 class LineField(forms.CharField):
@@ -50,7 +54,7 @@ class NewcomerForm(SetPasswordMixin, NameForm):  # type: ignore[type-arg]
     shows_password = True
     email = forms.EmailField(
         label=gettext_lazy("Your email address"),
-        help_text=gettext_lazy("optional; used only to reset your password"),
+        help_text=gettext_lazy("optional; to reset your password, and for emails that you switch on"),
         max_length=254,
         required=False,
         widget=forms.EmailInput(attrs={"autocomplete": "email"}),
@@ -176,12 +180,39 @@ class ChannelForm(forms.Form):
         return int(keep) if keep else None
 
 
+class LettersForm(forms.ModelForm):  # type: ignore[type-arg]
+    letters_zone = forms.ChoiceField(
+        label=gettext_lazy("Time zone"), choices=lambda: [(name, name) for name in sorted(ZONES())]
+    )
+
+    class Meta:
+        model = Channel
+        labels = {  # noqa: RUF012 - Django's name and type
+            "letters": gettext_lazy("How often"),
+            "letters_weekday": gettext_lazy("Day, if weekly"),
+            "letters_at": gettext_lazy("Time"),
+            "letters_zone": "",
+            "letters_content": gettext_lazy("Posts as"),
+            "letters_most": gettext_lazy("At most this many posts"),
+            "letters_unread_only": gettext_lazy("Unread posts only"),
+            "letters_mark_read": gettext_lazy("Mark posts as read once they are sent"),
+        }
+        fields = tuple(labels)
+        widgets = {"letters_at": forms.TimeInput({"type": "time"}, "%H:%M")}  # noqa: RUF012 - as above
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **{"label_suffix": "", **kwargs})
+        if not self.instance.letters_key:
+            self.initial["letters_zone"] = settings.TIME_ZONE
+            self.fields["letters_zone"].widget.attrs["data-of-browser"] = ""
+
+
 class EmailForm(forms.Form):
     """Needs the password, which the address can reset."""
 
     email = forms.EmailField(
         label=gettext_lazy("Your email address"),
-        help_text=gettext_lazy("used to reset your password; leave empty for none"),
+        help_text=gettext_lazy("to reset your password and for emails you switch on; leave empty for none"),
         max_length=254,
         required=False,
         widget=forms.EmailInput(attrs={"autocomplete": "email"}),

@@ -21,6 +21,7 @@ from reader.models import (
     TimelineEntry,
     Token,
 )
+from reader.people.letters import FIELDS
 
 PIECE = 64 * 1024
 
@@ -43,7 +44,7 @@ SOURCES = (
         "channels",
         Channel.objects.order_by("-is_notifications", "position", "pk").values(
             *("uid", "name", "position", "is_notifications", "unread_mode", "keep_days", "layout"),
-            *("in_deck", "filters", "made_at"),
+            *("in_deck", "filters", "made_at", *(name for name in FIELDS if name != "letters_key")),
         ),
         BY_READER,
     ),

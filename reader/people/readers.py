@@ -10,6 +10,7 @@ from django.db import IntegrityError, transaction
 from django.utils.translation import gettext
 
 from common.passes import TimeBudget
+from common.ports.channel_letters import letters
 from common.ports.hooks import site_mail
 from common.refused import Refused
 from reader.channels.channels import HOME, NOTIFICATIONS, drop_channel, empty_channel
@@ -119,6 +120,7 @@ def drop_reader(*, reader: Reader, now: datetime) -> None:
     reader.app_passwords.all().delete()
     for channel in reader.channels.all():
         if channel.is_notifications:
+            letters().drop(channel, now=now)
             empty_channel(channel)
         else:
             drop_channel(channel=channel, now=now)

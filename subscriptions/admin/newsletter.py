@@ -100,13 +100,15 @@ class BridgeFilter(SimpleListFilter):
     parameter_name = "what"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [("newsletters", "a newsletter"), ("bridges", "a bridge")]
+        return [("newsletters", "a newsletter"), ("bridges", "a bridge"), ("channels", "made for a reader")]
 
     def queryset(self, request: HttpRequest, queryset: "QuerySet[Any]") -> "QuerySet[Any]":
         is_bridge = Q(channel__in=[kind.key for kind in channels.bridge_kinds()])
         match self.value():
             case "newsletters":
-                return queryset.exclude(is_bridge)
+                return queryset.exclude(is_bridge).filter(reader_channel=None)
+            case "channels":
+                return queryset.filter(reader_channel__isnull=False)
             case "bridges":
                 return queryset.filter(is_bridge)
         return queryset

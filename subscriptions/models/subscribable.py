@@ -260,6 +260,8 @@ class Subscribable(models.Model):
         db_default=False,
         help_text="Its page offers a notification of each issue on a phone or computer.",
     )
+    # Made for this channel (key) of the reader app, whose owner it is sent to.
+    reader_channel = models.BigIntegerField(null=True, editable=False, unique=True)
     # Keys of channels that other apps switch on, separated by spaces.
     companions = models.CharField(max_length=100, blank=True, default="", db_default="", editable=False)
     language = models.CharField(

@@ -11,6 +11,7 @@ from html import unescape
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import User
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
@@ -19,6 +20,8 @@ from feeds.models import Feed
 from reader.channels.channels import add_channel
 from reader.models import Channel, Entry, Follow, Mute, Reader, TimelineEntry, Unread
 from reader.pages import timelines
+from subscriptions.models import Subscribable, Subscription, Suppression
+from subscriptions.subscribers.admin_changes import confirm_by_hand
 from tests.factories import NOW, FeedFactory
 from tests.reader.channels.test_filters import a_post, filtered, names
 from tests.reader.posts import an_entry, minutes, put
@@ -393,3 +396,87 @@ def test_why_filters_are_refused_is_in_the_readers_language_or_marked_as_english
     answer = ada_web.post(FILTER_PAGE, {"act": "look", "hide": hide}, headers={"accept-language": "de"})
     assert answer.status_code == 400
     assert says in answer.content.decode()
+
+
+class TestByEmail:
+    PAGE = "/reader/c/home/settings/"
+
+    @pytest.fixture
+    def given(self, ada: Reader) -> dict[str, str]:
+        """Return a form that switches Home on; Ada has an address."""
+        User.objects.filter(pk=ada.user_id).update(email="ada@example.org")
+        chosen = {"letters": "weekly", "letters_weekday": "4", "letters_at": "07:00", "letters_most": "20"}
+        return {"act": "letters", "letters_zone": "Europe/Vienna", "letters_content": "titles", **chosen}
+
+    def test_without_an_address_the_page_leads_to_the_account(self, browser: Client, home: Channel) -> None:
+        page = browser.get(self.PAGE).content.decode()
+        assert "Tell us your address first" in page
+        assert "letters_at" not in page
+
+    def test_it_waits_for_the_address_to_be_confirmed(
+        self, browser: Client, home: Channel, given: dict[str, str]
+    ) -> None:
+        assert 'value="off" selected' in browser.get(self.PAGE).content.decode()
+        page = browser.post(self.PAGE, given, follow=True).content.decode()
+        assert "Open the link in the email to <bdi>ada@example.org</bdi>" in page
+        home.refresh_from_db()
+        assert (home.letters, home.letters_weekday, home.letters_most) == ("weekly", 4, 20)
+        assert (home.letters_zone, home.letters_unread_only, home.letters_since) == (
+            "Europe/Vienna",
+            False,
+            None,
+        )
+
+    def test_the_next_email_is_named_in_the_owners_time_zone(
+        self, browser: Client, home: Channel, given: dict[str, str]
+    ) -> None:
+        browser.post(self.PAGE, given)
+        confirm_by_hand(subscription=Subscription.objects.get(), now=NOW)
+        put(home, at=NOW)
+        put(home, at=NOW)
+        page = browser.get(self.PAGE).content.decode()
+        assert re.search(r"Next: Friday, .*, 7:00, to <bdi>ada@example.org</bdi>, with 2 posts so far", page)
+
+    def test_an_address_that_gets_nothing_is_told(
+        self, browser: Client, home: Channel, given: dict[str, str]
+    ) -> None:
+        browser.post(self.PAGE, given)
+        confirm_by_hand(subscription=Subscription.objects.get(), now=NOW)
+        Suppression.objects.create(core="ada@example.org")
+        assert "Nothing may be sent to your address now." in browser.get(self.PAGE).content.decode()
+
+    @pytest.mark.parametrize(
+        ("field", "value"),
+        [
+            ("letters", "hourly"),
+            ("letters_at", "25:00"),
+            ("letters_weekday", "7"),
+            ("letters_zone", "Mars/Olympus"),
+            ("letters_most", "0"),
+            ("letters_most", "501"),
+            ("letters_content", ""),
+        ],
+    )
+    def test_wrong_values_change_nothing(
+        self, browser: Client, home: Channel, given: dict[str, str], field: str, value: str
+    ) -> None:
+        assert browser.post(self.PAGE, {**given, field: value}).status_code == 400
+        home.refresh_from_db()
+        assert home.letters == "off"
+        assert not Subscribable.objects.exists()
+
+    def test_a_refused_address_is_told_and_nothing_saved(
+        self, browser: Client, home: Channel, given: dict[str, str]
+    ) -> None:
+        Suppression.objects.create(core="ada@example.org")
+        response = browser.post(self.PAGE, given)
+        assert response.status_code == 400
+        assert "Nothing may be sent to your address now." in response.content.decode()
+        home.refresh_from_db()
+        assert home.letters == "off"
+
+    def test_another_readers_channel_cannot_be_changed(
+        self, web: Callable[[Reader], Client], bob: Reader, home: Channel, given: dict[str, str]
+    ) -> None:
+        Channel.objects.filter(pk=home.pk).update(uid="secret")
+        assert web(bob).post("/reader/c/secret/settings/", given).status_code == 404

@@ -285,5 +285,5 @@ def test_many_take_few_statements(
     with django_assert_max_num_queries(6):
         assert move_many(keys=keys, target=target, now=NOW) == 30
     monkeypatch.setattr(bulk, "TOGETHER", 20)
-    with django_assert_max_num_queries(16):
+    with django_assert_max_num_queries(18):
         assert unsubscribe_many(keys=keys, now=NOW) == 30
