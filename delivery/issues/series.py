@@ -80,11 +80,6 @@ def emails_of(newsletter: Subscribable) -> "QuerySet[Broadcast]":
     return rows.select_related("issue", "subscribable").order_by("series_place", "pk")
 
 
-def removed_from(newsletter: Subscribable) -> "QuerySet[Broadcast]":
-    rows = Broadcast.objects.filter(subscribable=newsletter, series_place=None, audience__has_key=SERIES_KEY)
-    return rows.filter(issue__isnull=False).order_by("-changed_at", "-pk")
-
-
 def under_way(newsletter: Subscribable) -> "QuerySet[SeriesRun]":
     return SeriesRun.objects.filter(newsletter=newsletter, ended_at=None)
 
@@ -93,17 +88,18 @@ def under_way(newsletter: Subscribable) -> "QuerySet[SeriesRun]":
 def add_email(*, newsletter: Subscribable, author: str, now: datetime, **texts: Any) -> Broadcast:
     """Create a draft at the end of the series. Raises CannotAct."""
     letter = begin_letter(subscribable=newsletter, author=author, now=now, **texts)
-    take_draft(letter_id=letter.pk, days=None, now=now)
+    take_email(letter_id=letter.pk, days=None, now=now)
     letter.refresh_from_db()
     return letter
 
 
 @transaction.atomic
-def take_draft(*, letter_id: int, days: int | None, now: datetime) -> None:
-    """Put an ordinary draft at the end of its newsletter's series. Raises CannotAct."""
-    letter = locked_letter(letter_id)
-    if letter.send_at is not None:
-        raise CannotAct(f"“{letter}” is scheduled. Take it off the schedule first.")
+def take_email(*, letter_id: int, days: int | None, now: datetime) -> None:
+    """Put a draft, or an email that was removed, at the end of the series. Raises CannotAct."""
+    letter = Broadcast.objects.filter(pk=letter_id, series_place=None, audience__has_key=SERIES_KEY).first()
+    letter = letter or locked_letter(letter_id)
+    if letter.send_at is not None or (letter.issue is not None and letter.issue.pruned_at):
+        raise CannotAct(f"“{letter}” is scheduled, or its text was deleted after KEEP_DAYS.")
     if letter.series_place is None:
         last = _last_place(letter.subscribable)
         letter.audience = Audience(series={letter.subscribable_id: str(letter.subscribable)}).to_json()
@@ -175,17 +171,6 @@ def remove_email(*, letter_id: int) -> None:
     if letter.issue_id is None:
         letter.audience = {}
     letter.save(update_fields=["series_place", "audience"])
-
-
-@transaction.atomic
-def put_back(*, letter_id: int) -> None:
-    """Put a removed email back, at the end. Raises CannotAct."""
-    letter = Broadcast.objects.filter(pk=letter_id, audience__has_key=SERIES_KEY).first()
-    if letter is None or (letter.issue is not None and letter.issue.pruned_at):
-        raise CannotAct("This email’s text no longer exists.")
-    if letter.series_place is None:
-        letter.series_place = _last_place(letter.subscribable) + 1
-        letter.save(update_fields=["series_place"])
 
 
 @transaction.atomic

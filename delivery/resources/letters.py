@@ -19,7 +19,7 @@ from delivery.issues.broadcasts import (
     send_letter,
     unschedule_letter,
 )
-from delivery.issues.series import begin_for, remove_email, switch_on, take_draft
+from delivery.issues.series import begin_for, remove_email, switch_on, take_email
 from delivery.letters.templates import preview_written
 from delivery.letters.trial import send_test_written
 from delivery.models import Broadcast
@@ -48,6 +48,12 @@ def letter_row(letter: Broadcast) -> dict[str, Any]:
 
 def asks_about_letters(letters: Sequence[Broadcast]) -> list[str]:
     return [f"“{letter}” and its text will be deleted. You can’t undo this." for letter in letters]
+
+
+def fits_series(letter: Broadcast) -> bool:
+    """Return whether it is a draft, or was removed from the series."""
+    is_there = letter.series_place is not None or letter.send_at is not None
+    return not is_there and (letter.issue_id is None or "series" in letter.audience)
 
 
 class Letters(Resource[Broadcast]):
@@ -138,11 +144,7 @@ class Letters(Resource[Broadcast]):
             raise Refused(str(error), "to") from error
         return Done(f"We’ve sent a test to {test.destination}.", delivery_row(test))
 
-    @verb(
-        "Add to the series",
-        command="add_to_series",
-        fits=lambda letter: not (letter.issue_id or letter.send_at),
-    )
+    @verb("Add to the series", command="add_to_series", fits=fits_series)
     def add_to_series(
         self,
         letter: Broadcast,
@@ -150,8 +152,8 @@ class Letters(Resource[Broadcast]):
         days: Annotated[int | None, Argument("Days after the email before it, or after the sign-up.")] = None,
         now: datetime,
     ) -> str:
-        """Put a draft at the end of its newsletter’s series, and switch it on there."""
-        take_draft(letter_id=letter.pk, days=days, now=now)
+        """Put a draft or a removed email at the end of the series, and switch it on there."""
+        take_email(letter_id=letter.pk, days=days, now=now)
         switch_on(letter_id=letter.pk, version=letter.version, now=now)
         return f"“{letter}” is an email of the series."
 

@@ -7,9 +7,10 @@ from django.test import Client
 
 from delivery.issues.series import emails_of
 from delivery.models import Broadcast
+from delivery.resources.letters import letters
 from subscriptions.models import SeriesRun, Subscribable
 from tests.delivery.issues.test_series import a_series, an_archive, joined
-from tests.factories import SubscribableFactory
+from tests.factories import NOW, SubscribableFactory
 
 pytestmark = pytest.mark.django_db
 
@@ -68,8 +69,10 @@ def test_every_button_saves_the_typed_days(admin_client: Client) -> None:
 def test_emails_are_removed_and_put_back(admin_client: Client) -> None:
     newsletter = a_series(1)
     letter = Broadcast.objects.get()
-    assert "Put back" in post(admin_client, newsletter, "remove", letter.pk)
-    assert "is the last email of the series again" in post(admin_client, newsletter, "back", letter.pk)
+    assert "choose “Add to the series”" in post(admin_client, newsletter, "remove", letter.pk)
+    letter.refresh_from_db()
+    assert letters.add_to_series(letter, days=3, now=NOW)
+    assert [row.series_days for row in emails_of(newsletter)] == [3]
 
 
 def test_posts_of_the_archive_are_searched_and_added(admin_client: Client) -> None:
@@ -102,7 +105,7 @@ def test_a_subscribers_page_shows_how_far_they_are(admin_client: Client) -> None
     page = f"/admin/subscriptions/subscription/{row.pk}/change/"
     assert "0 of 2" in admin_client.get(page).content.decode()
     SeriesRun.objects.update(due_at=None)
-    assert "when they come back" in admin_client.get(page).content.decode()
+    assert "waits until they come back" in admin_client.get(page).content.decode()
 
 
 def test_bridges_and_unknown_newsletters_have_none(admin_client: Client) -> None:

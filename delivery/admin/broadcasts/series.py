@@ -182,7 +182,6 @@ class SeriesPage(ServiceAdmin):
             "down": lambda: series.move_email(letter_id=letter.pk, way="down"),
             "on": lambda: series.switch_on(letter_id=letter.pk, version=letter.version, now=now),
             "remove": lambda: series.remove_email(letter_id=letter.pk),
-            "back": lambda: series.put_back(letter_id=letter.pk),
         }
         if do not in acts:
             return ""
@@ -190,8 +189,7 @@ class SeriesPage(ServiceAdmin):
         self.log_change(request, letter, f"Series: {do}.")
         return {
             "on": f"“{letter}” is switched on.",
-            "remove": f"“{letter}” is removed from the series.",
-            "back": f"“{letter}” is the last email of the series again.",
+            "remove": f"“{letter}” is removed. To put it back, choose “Add to the series” under Emails.",
         }.get(do, "")
 
 
@@ -237,9 +235,7 @@ def _shown(newsletter: Subscribable, find: str, now: datetime) -> dict[str, Any]
             }
             for place, letter in enumerate(emails)
         ],
-        "drafts": len(emails) - len(on),
         "under_way": pluralize(series.under_way(newsletter).count(), "subscriber"),
-        "removed": list(series.removed_from(newsletter)[:POSTS_SHOWN]),
         "posts": posts[:POSTS_SHOWN],
         "more_posts": max(len(posts) - POSTS_SHOWN, 0),
         "find": find,

@@ -20,11 +20,11 @@ from delivery.issues.series import (
     begin_for,
     emails_of,
     move_email,
-    put_back,
     remove_email,
     send_series,
     set_days,
     switch_on,
+    take_email,
 )
 from delivery.models import Broadcast, Delivery, Issue
 from delivery.privacy.retention import prune_old_data
@@ -288,7 +288,7 @@ def test_emails_can_be_moved_removed_and_put_back() -> None:
     assert [row.pk for row in emails_of(newsletter)] == [first.pk, third.pk, second.pk]
     remove_email(letter_id=third.pk)
     assert [row.pk for row in emails_of(newsletter)] == [first.pk, second.pk]
-    put_back(letter_id=third.pk)
+    take_email(letter_id=third.pk, days=5, now=NOW)
     assert [row.pk for row in emails_of(newsletter)] == [first.pk, second.pk, third.pk]
 
 
@@ -336,8 +336,8 @@ def test_emails_of_a_series_are_not_forgotten_as_old_ones() -> None:
     ada = joined(newsletter, now=NOW + 900 * DAY)
     passed(NOW + 900 * DAY)
     assert subjects(ada) == ["Lesson 1"]
-    with pytest.raises(CannotAct, match="no longer exists"):
-        put_back(letter_id=Broadcast.objects.get(series_place=None).pk)
+    with pytest.raises(CannotAct, match="was deleted"):
+        take_email(letter_id=Broadcast.objects.get(series_place=None).pk, days=None, now=NOW)
 
 
 # --- posts of the archive
