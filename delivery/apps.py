@@ -52,7 +52,7 @@ class DeliveryConfig(AppConfig):
         add_commands(
             "delivery.management",
             issues="import_issues",
-            bounces="handle_bounce read_bounces",
+            bounces="handle_bounce lmtp read_bounces",
             letters=(
                 "write_letter alter_letter preview_letter "
                 "list_templates show_template set_template reset_template set_theme"

@@ -157,7 +157,7 @@ BOUNCE_DOMAIN = env.checked(
     "",
     "a domain such as bounces.example.org",
     env.domain,
-    help="Domain of return addresses: docs/sending.md#bounces.",
+    help="Domain of return addresses, and of readers’ email addresses: docs/sending.md#bounces.",
 )
 BOUNCE_URL = env.said(
     "BOUNCE_URL",

@@ -14,7 +14,15 @@ class ReaderConfig(AppConfig):
     def ready(self) -> None:
         from common.cli.registry import add_commands, add_resources
         from common.ports import ways
-        from common.ports.registries import audiences, holds, later, own_documents, page_takers
+        from common.ports.registries import (
+            audiences,
+            holds,
+            later,
+            mail_recipients,
+            mail_takers,
+            own_documents,
+            page_takers,
+        )
         from reader.entries.search_index import ensure_index
         from reader.entries.take import copy_posts, take_page
         from reader.micropub.compositions import doubt_unsent
@@ -27,7 +35,10 @@ class ReaderConfig(AppConfig):
         if self.is_on:
             audiences.append(copy_posts)
             own_documents.append(later("reader.people.picks", "own_document"))
+            own_documents.append(later("reader.inbox.take", "own_document"))
             page_takers.append(take_page)
+            mail_takers.append(later("reader.inbox.take", "take_mail"))
+            mail_recipients.append(later("reader.inbox.take", "knows_recipient"))
             ways.sources.append(later("reader.pages.ways", "reader_way"))
             add_commands(
                 "reader.management",

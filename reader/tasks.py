@@ -6,6 +6,7 @@ from reader.channels.opml import work_off_lists
 from reader.entries.filters import ask_filters
 from reader.entries.place import place_due
 from reader.entries.prune import prune_entries
+from reader.inbox.take import prune_mail
 from reader.media.icons import look_for_icons
 from reader.mentions.check import check_due
 from reader.micropub.send import send_due
@@ -35,6 +36,7 @@ def filters() -> None:
 @skip_if_running
 def prune() -> None:
     erase_leavers(now=utcnow(), budget=PASS_BUDGET)
+    prune_mail(now=utcnow())
     prune_entries(now=utcnow(), budget=PASS_BUDGET)
 
 

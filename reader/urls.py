@@ -9,7 +9,7 @@ from reader.indieauth import endpoints
 from reader.indieauth.endpoints import client_document
 from reader.mentions.receive import webmention
 from reader.microsub.view import microsub
-from reader.pages import account, channels, compose, consent, feeds, people, picks, profile, timelines
+from reader.pages import account, channels, compose, consent, feeds, mail, people, picks, profile, timelines
 from reader.pages.posts import media
 
 app_name = "reader"
@@ -51,6 +51,7 @@ urlpatterns = [
     path("reader/feeds/list.opml", feeds.export, name="export"),
     path("reader/feeds/<int:pk>/", feeds.FeedPage.as_view(), name="feed"),
     path("reader/feeds/<int:pk>/unfollow/", feeds.stop_following, name="unfollow"),
+    path("reader/mail/", mail.MailPage.as_view(), name="mail"),
     path("reader/news/", people.news, name="news"),
     path("reader/events", people.events, name="events"),
     path("reader/compose/", compose.ComposePage.as_view(), name="compose"),

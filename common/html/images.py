@@ -33,10 +33,22 @@ BEACONS = (
     ("substackcdn.com", "/open"),
     ("counter.theconversation.com", "/"),
     ("counter.theconversation.edu.au", "/"),
+    ("list-manage.com", "/track/"),
+    ("sendgrid.net", "/wf/open"),
+    ("hubspotlinks.com", "/"),
+    ("awstrack.me", "/I0/"),
+    ("mailtrack.io", "/"),
+    ("convertkit-mail.com", "/o/"),
+    ("convertkit-mail2.com", "/o/"),
+    ("mandrillapp.com", "/track/open"),
     ("rss.buysellads.com", "/"),
 )
-# On any host: Matomo, Mailchimp and similar.
-_PATHS = re.compile(r"/(?:matomo|piwik)\.php|/track/open\.php|/__utm\.gif|/mf\.gif\Z", re.IGNORECASE)
+# On any host: Matomo, Mailchimp, SendGrid and similar.
+_PATHS = re.compile(
+    r"/(?:matomo|piwik)\.php|/track/open\.php|/wf/open|/__utm\.gif|/mf\.gif\Z"
+    r"|/(?:e?mail-?)?open(?:\.(?:php|aspx?|gif|png))?\Z|/(?:pixel|beacon|tracker)\.(?:gif|png)\Z",
+    re.IGNORECASE,
+)
 _EXACT = {("facebook.com", "/tr"), ("facebook.com", "/tr/")}
 _ADDRESS = re.compile(r"https?://(?:[^/?#@]*@)?([^/?#:]+)(?::\d+)?(/[^?#]*)?", re.IGNORECASE)
 _HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden|opacity\s*:\s*0?(?:\.0+)?\s*(?:;|\Z)")

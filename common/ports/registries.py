@@ -39,6 +39,10 @@ latest_sources: list[Callable[[Any], Any]] = []
 template_sources: list[Callable[[], list[str]]] = []
 # delivery, after a restore: hold in its transaction what the backup has as unsent. It may have been sent.
 holds: list[Callable[[datetime], object]] = []
+# delivery: take an email to these addresses of BOUNCE_DOMAIN and say what was done, or None if it is for
+# nobody there. May raise Refused.
+mail_takers: list[Callable[[bytes, Sequence[str], datetime], str | None]] = []
+mail_recipients: list[Callable[[str], bool]] = []
 # feedletter_site: return alerts for the overview.
 alert_sources: list[Callable[[], list[Any]]] = []
 

@@ -11,8 +11,8 @@ from email import message_from_string
 from email.message import Message
 
 from channels.rules.server_words import precise
+from common.mail.parts import decoded_payload, raw_field, utf8
 from common.text import one_line, shortened, without_controls
-from delivery.bounces.mail_parts import decoded_payload, raw_field, utf8
 from delivery.rules.bounce_policy import BounceKind, kind_of
 
 MAX_FINDINGS = 50

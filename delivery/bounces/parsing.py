@@ -18,6 +18,19 @@ from typing import Any
 from channels.rules.meaning import Meaning
 from channels.rules.server_words import MOST_SERVER_WORDS, meaning, precise
 from channels.rules.verp import Token, tokens
+from common.mail.parts import (
+    MAX_MAIL_TEXT,
+    Unreadable,
+    addresses,
+    copy_recipients,
+    decoded_field,
+    enclosed,
+    message_text,
+    parsed_mail,
+    parts_of_type,
+    raw_field,
+)
+from common.mail.replies import is_auto_reply, is_daemon, is_unanswerable, sender
 from common.text import one_line
 from delivery.bounces.fields import (
     MAX_ADDRESS,
@@ -31,17 +44,6 @@ from delivery.bounces.fields import (
     finding_in_words,
     typed,
 )
-from delivery.bounces.mail_parts import (
-    MAX_MAIL_TEXT,
-    addresses,
-    copy_recipients,
-    decoded_field,
-    enclosed,
-    message_text,
-    parts_of_type,
-    raw_field,
-)
-from delivery.bounces.replies import is_auto_reply, is_daemon, is_unanswerable, sender
 from delivery.bounces.service_events import inner, name_at, ses_event, text, verdict_of
 from delivery.rules.bounce_policy import BounceKind, feedback_kind, worst_kind
 
@@ -105,8 +107,6 @@ _OTHERS = re.compile(
 _JMRP = "x-hmxmroriginalrecipient"
 MAX_MAIL_BYTES = 2_000_000
 MAX_PARTS = 100
-MAX_TYPE = 5_000
-MAX_BOUNDARIES = 2_000
 # Most addresses from a report's text, besides its fields.
 MOST_RECIPIENTS_NAMED = 5
 
@@ -177,10 +177,6 @@ def _complaints_of(whom: list[str], said: str) -> tuple[BounceFinding, ...]:
     )
 
 
-class Unreadable(ValueError):
-    """Too deeply nested, or no mail."""
-
-
 @dataclass(frozen=True, slots=True)
 class Mark:
     """Our Message-ID: <mark.delivery@domain>."""
@@ -204,16 +200,7 @@ def read_report(raw: bytes) -> BounceReport:
     """Parse the first MAX_MAIL_BYTES. Raises only Unreadable."""
     raw = raw[:MAX_MAIL_BYTES]
     try:
-        # Python's parser checks all open parts for each line, and searches parameters repeatedly.
-        pattern = rb"^content-type[ \t]*:[^\n]*(?:\n[ \t][^\n]*)*"
-        types = re.findall(pattern, raw, re.IGNORECASE | re.MULTILINE)
-        if len(types) > MAX_PARTS:
-            raise Unreadable(f"It has more than {MAX_PARTS} parts.")
-        if any(len(one) > MAX_TYPE for one in types):
-            raise Unreadable(f"It has a Content-Type of more than {MAX_TYPE:,} characters.")
-        if len(re.findall(rb"^--", raw, re.MULTILINE)) > MAX_BOUNDARIES:
-            raise Unreadable(f"It has more than {MAX_BOUNDARIES:,} lines that may divide parts.")
-        message = message_from_bytes(raw)
+        message = parsed_mail(raw, most_parts=MAX_PARTS)
         if not message.keys():
             raise Unreadable("It has no header, so it isn’t an email.")
         text = message_text(message)

@@ -31,6 +31,7 @@ from channels.rules.server_words import precise
 from channels.rules.verp import tokens
 from common.clock import utcnow
 from common.counters import count
+from common.mail.parts import Unreadable
 from common.ports import channels
 from common.ports.channels import InvalidDestination
 from common.ports.events import Event, EventKind, emit
@@ -39,7 +40,7 @@ from delivery.accounts.accounts import secret_url
 from delivery.bounces.domain_refusals import on_refusals, on_refused_sender, pause_denying
 from delivery.bounces.fields import MAX_ADDRESS, BounceFinding, clean
 from delivery.bounces.history import KnownDomains, history, of_the_hour
-from delivery.bounces.parsing import BounceReport, Unreadable, read_report, report_digest
+from delivery.bounces.parsing import BounceReport, read_report, report_digest
 from delivery.bounces.service_events import read_event, verdict_of
 from delivery.bounces.service_verdicts import COMPLAINT, DELAYED, LEAVES, NOTHING, POLICY
 from delivery.lanes.lanes import lock_lanes
@@ -89,6 +90,7 @@ class Taken:
     effect: str
     bounce: Bounce | None = None
     is_new: bool = True
+    is_refused: bool = False
 
 
 def take_report(*, raw: bytes, now: datetime, recipient: str = "") -> Taken:

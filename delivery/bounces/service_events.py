@@ -7,7 +7,7 @@ from typing import Any
 
 from channels.rules.meaning import Meaning
 from channels.rules.server_words import meaning, precise
-from delivery.bounces.replies import is_away
+from common.mail.replies import is_away
 from delivery.bounces.service_verdicts import COMPLAINT, VERDICTS, Verdict
 from delivery.rules.bounce_policy import BounceKind, feedback_kind, kind_of
 

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from email import message_from_bytes
 from email.message import Message
+from itertools import islice
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -27,16 +28,17 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import InterfaceError, OperationalError
 
 from common.clock import utcnow
+from common.mail.parts import Unreadable, decoded_field
+from common.mail.replies import is_unanswerable
 from common.passes import TimeBudget
+from common.ports.registries import mail_takers
 from common.refused import Refused
 from common.shutdown import stopping
 from common.signing import LINK_TOKEN, TokenError
 from common.transactions import forbid_open_transaction
 from delivery.bounces.account import MailAccount, parse_bounce_url
-from delivery.bounces.mail_parts import decoded_field
-from delivery.bounces.parsing import MAX_MAIL_BYTES, Unreadable, read_report
+from delivery.bounces.parsing import MAX_MAIL_BYTES, read_report
 from delivery.bounces.record import Taken, prune_bounces, take_report
-from delivery.bounces.replies import is_unanswerable
 from delivery.rules.bounce_policy import BounceKind
 from subscriptions.links import UNSUBSCRIBE, find
 from subscriptions.models import Subscription
@@ -44,16 +46,22 @@ from subscriptions.subscribers.leave import leave
 
 TIMEOUT = 30.0
 MOST_MAILS = 500
+# Of an email that others than `take_report` read, and one octet that tells it is larger.
+MAX_WHOLE_BYTES = 25_000_001
 _LONGEST_LINE = 65_536
-LEAVING = "leaving"
+LEAVING, READING = "leaving", "reading"
 
 log = logging.getLogger(__name__)
 ADDRESS = "leave"
 HEAD_BYTES = 64_000
-MOST_LEAVE_ADDRESSES = 50
+MOST_ADDRESSES = 50
 # Fields that name recipients.
 _FOR = ("to", "cc", "delivered-to", "x-original-to", "envelope-to", "x-envelope-to", "resent-to")
 _TOKEN = re.compile(rf"(?<![0-9A-Za-z-])({LINK_TOKEN.pattern})(?![0-9A-Za-z-])", re.IGNORECASE | re.ASCII)
+
+
+def most_bytes() -> int:
+    return MAX_WHOLE_BYTES if mail_takers else MAX_MAIL_BYTES
 
 
 class SourceError(Refused):
@@ -133,7 +141,7 @@ class Maildir:
             if file.is_file() and not file.is_symlink():
                 try:
                     with file.open("rb") as opened_file:
-                        raw = opened_file.read(MAX_MAIL_BYTES)
+                        raw = opened_file.read(most_bytes())
                 except FileNotFoundError:
                     raw = b""  # another reader was faster
                 except OSError as error:
@@ -176,7 +184,7 @@ class Imap:
         uids = (found[0] or b"").split() if found else []
         for uid in (octets.decode("ascii", "replace") for octets in uids[:MOST_MAILS]):
             with _in_words(self.account):
-                answer = self.client.uid("FETCH", uid, f"(BODY.PEEK[]<0.{MAX_MAIL_BYTES}>)")
+                answer = self.client.uid("FETCH", uid, f"(BODY.PEEK[]<0.{most_bytes()}>)")
                 parts = self._ok(answer, "a mail")
             raw = next((part[1] for part in parts if isinstance(part, tuple)), None)
             if raw is not None:  # else deleted meanwhile
@@ -255,10 +263,10 @@ class Pop3:
         for line in listed[:MOST_MAILS]:
             match = re.match(rb"(\d{1,9}) (\d{1,12})", line)
             # Larger mails stay: TOP is optional, RETR has no limit.
-            if match and int(match[2]) <= 4 * MAX_MAIL_BYTES:
+            if match and int(match[2]) <= max(4 * MAX_MAIL_BYTES, most_bytes()):
                 with _in_words(self.account):
                     lines = self.client.retr(int(match[1]))[1]
-                yield Incoming(b"\n".join(lines)[:MAX_MAIL_BYTES], match[1].decode("ascii"))
+                yield Incoming(b"\n".join(lines)[: most_bytes()], match[1].decode("ascii"))
 
     def done(self, mail: Incoming) -> None:
         with _in_words(self.account):
@@ -272,30 +280,28 @@ class Pop3:
             self.client.close()
 
 
+def recipients_in(raw: bytes, *, domain: str, recipient: str = "") -> list[str]:
+    """Return addresses of the domain: the envelope's `recipient`, or all that the header names."""
+    if not domain:
+        return []
+    addressed = re.compile(rf"(?<![^\s<,;:\"])[\w.+-]{{1,64}}@{re.escape(domain)}(?![\w.-])", re.IGNORECASE)
+    named = (str(value) for name, value in _head(raw).raw_items() if name.lower() in _FOR)
+    texts = [recipient] if recipient else (re.sub(r"\r?\n[ \t]*", " ", text) for text in named)
+    found = (match[0] for text in texts for match in addressed.finditer(text))
+    return list(dict.fromkeys(islice(found, MOST_ADDRESSES)))
+
+
 def leaving(raw: bytes, *, domain: str, recipient: str = "") -> str | None:
     """Return the token of a wish to leave, or None for other addresses; `recipient` is the envelope's.
 
     "" without a token, or if no person sent the mail.
     """
-    if not domain:
-        return None
-    head = message_from_bytes(re.split(rb"\r?\n\r?\n", raw[:HEAD_BYTES], maxsplit=1)[0] + b"\n\n")
-    addressed = re.compile(
-        rf"(?<![^\s<,;:\"]){ADDRESS}(\+[^@\s<>]*)?@{re.escape(domain)}(?![\w.-])", re.IGNORECASE
-    )
-    recipients = (
-        [recipient]
-        if recipient
-        else [
-            re.sub(r"\r?\n[ \t]*", " ", str(value))
-            for name, value in head.raw_items()
-            if name.lower() in _FOR
-        ]
-    )
-    found = [match for text in recipients for match in addressed.finditer(text)]
+    recipients = recipients_in(raw, domain=domain, recipient=recipient)
+    parts = [address.partition("@")[0].partition("+") for address in recipients]
+    found = [token for name, _, token in parts if name.lower() == ADDRESS]
     if not found:
         return None
-    named = _token((match[1] or "")[1:] for match in found[:MOST_LEAVE_ADDRESSES])
+    named, head = _token(found), _head(raw)
     subject = decoded_field(head, "subject")
     # Folding may leave spaces.
     folded = "".join(subject.split())
@@ -304,6 +310,10 @@ def leaving(raw: bytes, *, domain: str, recipient: str = "") -> str | None:
     if not named and (is_wish or not _is_automatic(head, raw)):
         named = _token((subject, folded.rpartition(":")[2]))
     return named
+
+
+def _head(raw: bytes) -> Message:
+    return message_from_bytes(re.split(rb"\r?\n\r?\n", raw[:HEAD_BYTES], maxsplit=1)[0] + b"\n\n")
 
 
 def _token(texts: Iterable[str]) -> str:
@@ -323,6 +333,13 @@ def _is_automatic(head: Message, raw: bytes) -> bool:
 
 def take_mail(*, raw: bytes, now: datetime, recipient: str = "") -> Taken:
     """Process a mail to BOUNCE_DOMAIN; `recipient` is the envelope's. Safe to repeat, sends no reply."""
+    recipients = recipients_in(raw, domain=settings.BOUNCE_DOMAIN, recipient=recipient)
+    for take in mail_takers if recipients else ():
+        try:
+            if (done := take(raw, recipients, now)) is not None:
+                return Taken(READING, done)
+        except Refused as error:
+            return Taken(READING, f"Refused: {error}", is_refused=True)
     token = leaving(raw, domain=settings.BOUNCE_DOMAIN, recipient=recipient)
     if token is None:
         return take_report(raw=raw, now=now, recipient=recipient)

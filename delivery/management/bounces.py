@@ -1,3 +1,4 @@
+import asyncio
 import sys
 from typing import Any
 
@@ -7,8 +8,7 @@ from django.core.management.base import CommandError
 from common.cli.commands import FeedletterCommand, Printed, Result, argument
 from common.clock import utcnow
 from common.text import pluralize
-from delivery.bounces.parsing import MAX_MAIL_BYTES
-from delivery.bounces.sources import collect_bounces, take_mail
+from delivery.bounces.sources import collect_bounces, most_bytes, take_mail
 
 # sysexits.h: the mail server keeps the message and tries again. With any other error it would be lost.
 TRY_AGAIN = 75
@@ -23,7 +23,7 @@ class HandleBounce(FeedletterCommand):
     )
 
     def run(self, **options: Any) -> Result:
-        raw = sys.stdin.buffer.read(MAX_MAIL_BYTES)
+        raw = sys.stdin.buffer.read(most_bytes())
         if not raw.strip():
             raise CommandError("Standard input was empty: pipe an email into this command.")
         taken = take_mail(raw=raw, now=utcnow(), recipient=options["recipient"][:1000])
@@ -36,6 +36,30 @@ class HandleBounce(FeedletterCommand):
         except Exception as error:  # noqa: BLE001 - none may lose the mail
             self.stderr.write(f"{type(error).__name__}: {error}")
             return TRY_AGAIN
+
+
+class Lmtp(FeedletterCommand):
+    help = "Takes bounces, unsubscribe emails and newsletters for readers by LMTP, until it is stopped."
+    arguments = (
+        argument(
+            "--listen",
+            default="127.0.0.1:2424",
+            metavar="PLACE",
+            help="unix:/path of a socket, or an address of this machine.",
+        ),
+    )
+
+    def run(self, **options: Any) -> Result:
+        from delivery.bounces.lmtp import checked_place, serve
+
+        if not settings.BOUNCE_DOMAIN:
+            raise CommandError("BOUNCE_DOMAIN is not set: there are no addresses to take mail for.")
+        asyncio.run(serve(checked_place(options["listen"]), ready=self.say))
+        return Printed("Stopped.", {})
+
+    def say(self, place: str) -> None:
+        self.stdout.write(f"Listening on {place}.")
+        self.stdout.flush()
 
 
 class ReadBounces(FeedletterCommand):

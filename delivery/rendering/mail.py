@@ -62,6 +62,8 @@ MAILS_BY_TEMPLATE: Mapping[str, Mail] = MappingProxyType(
         "farewell": Mail(gettext_noop("You’re unsubscribed from %(newsletter)s"), ("newsletter",)),
         "test": Mail(gettext_noop("A test message from %(newsletter)s"), ()),
         "alert": Mail("%(subject)s", ("subject", "sentences")),
+        # To the operator of another site's list, whose language is unknown.
+        "leave_request": Mail("%(subject)s", ("subject", "address")),
     }
 )
 

@@ -24,7 +24,7 @@ _CARRIED: Mapping[str, str] = {
     "fediverse": "Actor RemoteActor Follower Reaction",
     "chat": "BotSettings Guild BotFeed GuildFeed ServerAlert",
     "reader": "Reader Token AppPassword Invitation Channel Follow Mute Entry TimelineEntry Unread Star"
-    " Mention Composition Photo",
+    " Mention Composition Photo MailAddress MailSource MailMessage",
     "feedletter_site": "Member Member_newsletters Origin ApiToken FirstStep",
 }
 OF_AN_ISSUE = Q(delivery__issue__isnull=False)

@@ -80,9 +80,10 @@ class ListReport:
 
 
 def export_follows(reader: Reader, *, now: datetime) -> Iterator[str]:
-    """Credentials are left out."""
+    """Credentials are left out, and senders of email, which are no feeds elsewhere."""
     channels = reader.channels.filter(is_notifications=False).order_by("position", "pk")
     rows = Follow.objects.of(reader).select_related("feed", "channel").order_by("channel__position", "pk")
+    rows = rows.filter(feed__mail_source=None)
     listed = (
         Listed(
             row.feed.url,

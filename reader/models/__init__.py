@@ -1,5 +1,6 @@
 from reader.models.channel import Channel, FeedIcon, Follow, FollowLine, FollowList, Mute
 from reader.models.entry import Composition, Entry, Marking, Mention, Photo, Star, TimelineEntry, Unread
+from reader.models.mail import MailAddress, MailMessage, MailSource
 from reader.models.reader import AppPassword, Code, Invitation, Reader, Token
 
 __all__ = [
@@ -13,6 +14,9 @@ __all__ = [
     "FollowLine",
     "FollowList",
     "Invitation",
+    "MailAddress",
+    "MailMessage",
+    "MailSource",
     "Marking",
     "Mention",
     "Mute",

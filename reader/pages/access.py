@@ -28,6 +28,7 @@ from common.refused import Refused, TranslatedRefusal
 from common.text import natural_order
 from feeds.models import Feed
 from reader.channels.channels import NoSuchChannel
+from reader.inbox.addresses import is_offered
 from reader.indieauth.discovery import is_trial
 from reader.media.icons import feed_icon
 from reader.micropub.compositions import NoSuchComposition
@@ -177,6 +178,7 @@ def surroundings(reader: Reader, current: Channel | None = None) -> dict[str, An
         "current": here,
         "all_unread": sum(line.count for line in lines),
         "follows_any": any(line.feeds for line in ([here] if here else lines)),
+        "gets_mail": is_offered(),
         "follows_few": sum(len(line.feeds) for line in lines) <= FEW_FEEDS,
     }
 

@@ -32,7 +32,9 @@ from reader.channels.follows import (
     unfollow,
 )
 from reader.channels.opml import export_follows, follow_listed, keep_list, report_of, stop_list
-from reader.models import Channel, Follow, FollowLine, FollowList, Reader, TimelineEntry
+from reader.inbox.take import refuse
+from reader.inbox.unsubscribe import unsubscribe
+from reader.models import Channel, Follow, FollowLine, FollowList, MailSource, Reader, TimelineEntry
 from reader.models.channel import LONGEST_FOLLOW_NAME
 from reader.models.entry import TimelineEntryQuerySet
 from reader.pages.access import WAITED_FOR, ReaderFormPage, ReaderPage, for_readers, surroundings
@@ -112,7 +114,8 @@ class FeedPage(ReaderPage):
     def post(self, request: HttpRequest, pk: int) -> HttpResponse:
         act, given = request.POST.get("act", ""), request.POST
         follow = _follow_in(self.reader, pk, request)
-        if act in ("read", "address") and not may_look(self.reader):
+        source = MailSource.objects.filter(feed=pk, reader=self.reader).first()
+        if act in ("read", "address", "leave") and not may_look(self.reader):
             return self.refuse_attempt()
         match act:
             case "read":
@@ -123,11 +126,16 @@ class FeedPage(ReaderPage):
             case "address":
                 url = one_line(given.get("url", ""))[:MAX_FEED_URL]
                 pk = change_address(reader=self.reader, feed=follow.feed, url=url).pk
+            case "leave":
+                if source is not None:
+                    unsubscribe(source=source, now=utcnow())
             case "move":
                 to = channel_of(self.reader, given.get("to", ""))
                 move_follow(follow=follow, to=to, now=utcnow(), with_posts=True)
             case _:
-                rename_follow(follow=follow, name=given.get("name", ""))
+                # The feed of a sender has no title.
+                usual = source.title if source else ""
+                rename_follow(follow=follow, name=given.get("name", "").strip() or usual)
         return redirect("reader:feed", pk)
 
     @cached_property
@@ -169,6 +177,7 @@ class FeedPage(ReaderPage):
             "muted": self.places.filter(hidden=hidden.MUTED).count(),
             "hidden": self.places.filter(hidden=hidden.FILTERED).count(),
             "is_reading": "reading" in self.request.GET,
+            "mail": MailSource.objects.filter(feed=feed, reader=self.reader).first(),
             "now": utcnow(),
         }
         return super().get_context_data(**{**context, **kwargs})
@@ -180,6 +189,9 @@ def stop_following(request: HttpRequest, reader: Reader, pk: int) -> HttpRespons
     """Unfollow in one channel; the list offers to undo it."""
     followed = _follow_in(reader, pk, request)
     unfollow(channel=followed.channel, feed=followed.feed, now=utcnow())
+    if source := MailSource.objects.filter(feed=pk, reader=reader).first():
+        refuse(source=source)
+        return redirect("reader:mail")
     query = urlencode({"left": followed.feed.url, "from": followed.channel.uid})
     return HttpResponseRedirect(f"{reverse('reader:feeds')}?{query}")
 

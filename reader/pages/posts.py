@@ -25,6 +25,7 @@ from reader.models import Composition, Entry, Follow, Reader, TimelineEntry
 from reader.people.picks import notes_among
 from reader.rules import micropub
 from reader.rules.filters import LONGEST_TERM
+from reader.rules.mail_posts import CONFIRM
 from reader.timelines.stars import starred_among
 
 HEADERS = {
@@ -147,6 +148,8 @@ class ShownPost:
     direction: str
     title_direction: str
     reactions: tuple[Reaction, ...] = ()
+    # Link of an email that asks to confirm a subscription.
+    confirm: str = ""
     # In the reader's picks.
     note: str = ""
     tags: str = ""
@@ -238,6 +241,7 @@ def shown_post(
         direction=runs,
         title_direction=title_direction(str(jf2.get("name", "")), runs),
         reactions=tuple(map(_reaction, reactions)),
+        confirm=web_address(next(iter(jf2.get(CONFIRM, ())), "")),
         note=note[0],
         tags=note[1],
     )

@@ -14,6 +14,9 @@ from reader.models import (
     Channel,
     Composition,
     Follow,
+    MailAddress,
+    MailMessage,
+    MailSource,
     Mention,
     Mute,
     Reader,
@@ -86,6 +89,23 @@ SOURCES = (
         "written",
         Composition.objects.order_by("-pk").values("said", "state", "made_at", "location", "problem"),
         BY_READER,
+    ),
+    HeldRows(
+        "mail_addresses",
+        MailAddress.objects.values("key", "asks_first", "made_at", channel_uid=F("channel__uid")),
+        BY_READER,
+    ),
+    HeldRows(
+        "mail_senders",
+        MailSource.objects.order_by("-pk").values(
+            "key", "title", "sender", "sent_to", "state", "made_at", "newest_at", "left_at", "left"
+        ),
+        BY_READER,
+    ),
+    HeldRows(
+        "held_mail",
+        MailMessage.objects.filter(held__isnull=False).order_by("-pk").values("at", "held"),
+        by("source__reader"),
     ),
     HeldRows(
         "mentions",

@@ -7,12 +7,14 @@ from django.contrib.admin.models import LogEntry
 from django.contrib.auth import get_user_model
 from django.contrib.auth.hashers import make_password
 from django.db import IntegrityError, transaction
+from django.db.models import Q
 from django.utils.translation import gettext
 
 from common.passes import TimeBudget
 from common.ports.channel_letters import letters
 from common.ports.hooks import site_mail
 from common.refused import Refused
+from feeds.models import Feed
 from reader.channels.channels import HOME, NOTIFICATIONS, drop_channel, empty_channel
 from reader.models import Entry, Reader
 
@@ -125,7 +127,8 @@ def drop_reader(*, reader: Reader, now: datetime) -> None:
         else:
             drop_channel(channel=channel, now=now)
     # Only this reader saw them.
-    Entry.objects.filter(mention__reader=reader).delete()
+    Entry.objects.filter(Q(mention__reader=reader) | Q(feed__mail_source__reader=reader)).delete()
+    Feed.objects.filter(mail_source__reader=reader).delete()
     reader.delete()
 
 

@@ -18,8 +18,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from channels.rules.verp import MOST_TOKENS, Token, address, tokens
+from common.mail.parts import Unreadable
 from delivery.bounces.fields import MAX_ADDRESS, MAX_DIAGNOSTIC, MAX_FINDINGS
-from delivery.bounces.parsing import MAX_MAIL_BYTES, Mark, Unreadable, read_report, report_digest
+from delivery.bounces.parsing import MAX_MAIL_BYTES, Mark, read_report, report_digest
 from delivery.rules.bounce_policy import BounceKind
 from tests.delivery.bounces.hosts import ADA, FILES, KINDS, LETTERS, report
 from tests.delivery.bounces.mails import QMAIL, complaint, dsn, failed, reply

@@ -32,6 +32,7 @@ CONTEXT: dict[str, Any] = {
     "page_url": f"{SITE}/s/valley/",
     "site_url": SITE,
     "subject": "Blog 1 cannot be read",
+    "address": "read+abc@in.example.org",
     "sentences": ["The server answered 404.", "Nothing was lost."],
 }
 LONG = "The server answered that it would rather not, and that it has said so before, more than once. " * 3

@@ -11,6 +11,8 @@ from reader.models import (
     Follow,
     FollowList,
     Invitation,
+    MailAddress,
+    MailSource,
     Marking,
     Mention,
     Mute,
@@ -35,6 +37,8 @@ TOLD = {
     AppPassword: "app_passwords",
     Composition: "written",
     Mention: "mentions",
+    MailAddress: "mail_addresses",
+    MailSource: "mail_senders",
     Code: "",  # valid for minutes; the client that got it is exported
     Marking: "",  # data for *Undo*: keys of rows that are exported
     Invitation: "",  # its use is in the dates of `account`; its key is unknown
@@ -50,4 +54,4 @@ def test_every_table_with_a_row_about_a_reader_is_told_or_named_here() -> None:
     }
     assert theirs == TOLD.keys()
     keys = {source.key for source in SOURCES}
-    assert {key for key in TOLD.values() if key} | {"account"} == keys
+    assert {key for key in TOLD.values() if key} | {"account", "held_mail"} == keys

@@ -4,7 +4,7 @@ import re
 from email.message import Message
 from email.utils import parseaddr
 
-from delivery.bounces.mail_parts import decoded_field, raw_field
+from common.mail.parts import decoded_field, raw_field
 
 # They send only delivery reports.
 _DAEMON = re.compile(r"mailer-?_?daemon|mail-?daemon|mdaemon|maildeliverysystem", re.IGNORECASE)
@@ -39,20 +39,24 @@ def is_away(words: str) -> bool:
     return _AWAY.search(words[:2_000]) is not None
 
 
+def is_marked_as_reply(message: Message) -> bool:
+    """Return whether its header says so (RFC 3834 §5, RFC 5436 §2.7.1)."""
+    named = ("x-autoreply", "x-autorespond", "x-autoresponder", "x-auto-reply-from")
+    answers = _submitted(message).startswith(("auto-replied", "auto-notified"))
+    return answers or any(name in message for name in named)
+
+
 def is_auto_reply(message: Message) -> bool:
     if is_daemon(message) or sender(message).lower() == "postmaster":
         return False
-    submitted = raw_field(message, "auto-submitted").split(";")[0].strip().lower()
-    answers = submitted.startswith(("auto-replied", "auto-notified"))  # RFC 3834 §5, RFC 5436 §2.7.1
-    named = ("x-autoreply", "x-autorespond", "x-autoresponder", "x-auto-reply-from")
-    if answers or any(name in message for name in named):
+    if is_marked_as_reply(message):
         return True
     if not is_away(decoded_field(message, "subject")):
         return False
     # A subject alone is no proof.
     precedence = raw_field(message, "precedence").strip().lower()
     return (
-        submitted not in ("", "no")
+        _submitted(message) not in ("", "no")
         or precedence in ("bulk", "junk", "list", "auto_reply")
         or "x-auto-response-suppress" in message
         or is_unanswerable(message)
@@ -62,3 +66,7 @@ def is_auto_reply(message: Message) -> bool:
 def is_unanswerable(message: Message) -> bool:
     """Return whether it has the empty return path of reports and replies."""
     return raw_field(message, "return-path").strip() == "<>"
+
+
+def _submitted(message: Message) -> str:
+    return raw_field(message, "auto-submitted").split(";")[0].strip().lower()

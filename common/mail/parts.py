@@ -3,12 +3,17 @@
 import html
 import re
 from collections.abc import Iterator, Sequence
+from email import message_from_bytes
 from email.errors import HeaderParseError
 from email.header import decode_header
 from email.message import Message
 from email.utils import getaddresses
 
 MAX_FIELD = 2_000
+MAX_TYPE = 5_000
+MAX_BOUNDARIES = 2_000
+# Parts times lines: ten parts and 25 MB, or 200 parts and 1 MB. A million take 0.3 seconds.
+MOST_WORK = 5_000_000
 MAX_MAIL_TEXT = 128_000
 MOST_FIELD_ADDRESSES = 20
 # Python has codecs that are slow or no charsets.
@@ -21,6 +26,25 @@ _STYLE = re.compile(r"<(style|script|head)\b[^<>]{0,500}>[^<]*", re.IGNORECASE)
 _TAG = re.compile(r"<[^<>]{0,2000}>")
 
 
+class Unreadable(ValueError):
+    """Too deeply nested, or no mail."""
+
+
+def parsed_mail(raw: bytes, *, most_parts: int) -> Message:
+    """Parse a message of bounded structure. Raises Unreadable, and perhaps what the parser raises."""
+    # Python's parser checks all open parts for each line, and searches parameters repeatedly.
+    pattern = rb"^content-(?:type|disposition)[ \t]*:[^\n]*(?:\n[ \t][^\n]*)*"
+    types = re.findall(pattern, raw, re.IGNORECASE | re.MULTILINE)
+    parts = sum(one[8:9] in b"tT" for one in types)
+    if parts > most_parts or parts * raw.count(b"\n") > MOST_WORK:
+        raise Unreadable(f"It has more than {most_parts} parts, or too many for its length.")
+    if any(len(one) > MAX_TYPE for one in types):
+        raise Unreadable(f"It has a Content-Type of more than {MAX_TYPE:,} characters.")
+    if len(re.findall(rb"^--", raw, re.MULTILINE)) > MAX_BOUNDARIES:
+        raise Unreadable(f"It has more than {MAX_BOUNDARIES:,} lines that may divide parts.")
+    return message_from_bytes(raw)
+
+
 def raw_field(message: Message, name: str) -> str:
     """Return the first raw value or ""."""
     return next(raw_fields(message, name), "")
@@ -31,8 +55,12 @@ def raw_fields(message: Message, name: str) -> Iterator[str]:
 
 
 def decoded_field(message: Message, name: str) -> str:
-    """Decode encoded words (RFC 2047), if possible."""
-    text = raw_field(message, name)[:MAX_FIELD]
+    return decoded_words(raw_field(message, name))
+
+
+def decoded_words(text: str) -> str:
+    """Decode encoded words (RFC 2047) of a value cut to MAX_FIELD, if possible."""
+    text = text[:MAX_FIELD]
     try:
         return "".join(
             octets if isinstance(octets, str) else _decoded(octets, charset)
@@ -85,10 +113,10 @@ def message_text(message: Message) -> str:
     # With Received fields it is a copy of a mail.
     own = parts_of_type(message, "text/plain", "multipart/*")
     plain = [part for part in own if part is message or "received" not in part]
-    said = "\n".join(_decoded_text(part) for part in plain[:10])[:MAX_MAIL_TEXT]
+    said = "\n".join(decoded_text(part) for part in plain[:10])[:MAX_MAIL_TEXT]
     if said.strip():
         return said
-    pages = (_STYLE.sub(" ", _decoded_text(part)) for part in parts_of_type(message, "text/html"))
+    pages = (_STYLE.sub(" ", decoded_text(part)) for part in parts_of_type(message, "text/html"))
     return "\n".join(html.unescape(_TAG.sub(" ", page)) for page in pages)[:MAX_MAIL_TEXT]
 
 
@@ -110,5 +138,5 @@ def _decoded(octets: bytes, charset: str | None) -> str:
         return octets.decode("utf-8", "replace")
 
 
-def _decoded_text(part: Message) -> str:
-    return _decoded(decoded_payload(part)[: 4 * MAX_MAIL_TEXT], part.get_content_charset())[:MAX_MAIL_TEXT]
+def decoded_text(part: Message, limit: int = MAX_MAIL_TEXT) -> str:
+    return _decoded(decoded_payload(part)[: 4 * limit], part.get_content_charset())[:limit]
