@@ -108,6 +108,7 @@ class RunOnce(FeedletterCommand):
             polled = poll_due(ignore_due=options["all"], by_command=True)
         with self.progress("assigning and completing"):
             assigned, completed = collect()
+            send_series()
         with self.progress("sending"):
             report = send_due()
         if report.stored:

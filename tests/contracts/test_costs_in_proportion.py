@@ -12,7 +12,8 @@ from channels.http.links import holds
 from common.html.balance import balance
 from common.html.clean import bounded, clean, plain
 from common.html.plain_text import to_text
-from delivery.bounces.parsing import Unreadable, read_report
+from common.mail.parts import Unreadable
+from delivery.bounces.parsing import read_report
 from delivery.rendering.posts import for_letter
 from feeds.parsing.discovery import decoded, links_of_header, read_page
 from feeds.parsing.document import parse

@@ -70,7 +70,7 @@ def test_complete_all_ends_back_off_and_never_a_period() -> None:
     backing_off = AssignableFactory(failures=1, next_try_at=LATER)
     future = {"period_start": datetime(2998, 1, 1, tzinfo=UTC), "period_end": LATER}
     open_ = AssignableFactory(failures=1, next_try_at=LATER, **future)
-    assert json_of("complete") == {"completed": 0}
+    assert json_of("complete") == {"completed": 0, "series": 0}
     json_of("complete", "--all")
     backing_off.refresh_from_db()
     open_.refresh_from_db()

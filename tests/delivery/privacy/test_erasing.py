@@ -23,7 +23,16 @@ from delivery.models import Attempt, Bounce, Delivery, Issue, MailboxMessage, We
 from delivery.models.delivery import FORGOTTEN_CONTEXT, NOT_FINISHED
 from delivery.privacy.retention import prunable, prune_old_data
 from fediverse.models import Actor, Follower
-from subscriptions.models import Consent, Destination, Notice, SignIn, Subscription, Suppression, Tagging
+from subscriptions.models import (
+    Consent,
+    Destination,
+    Notice,
+    SeriesRun,
+    SignIn,
+    Subscription,
+    Suppression,
+    Tagging,
+)
 from subscriptions.privacy.erase import ERASED, KEPT_AFTER_ERASURE, count_held, erase, sweep_erased
 from subscriptions.rules.origin import Origin
 from subscriptions.subscribers.address_change import ask_for_change
@@ -66,6 +75,7 @@ def ada() -> Destination:
     one = SubscriptionFactory(destination=reader, language="de", **names)
     LeftFactory(destination=reader, **names)
     Consent.objects.create(subscription=one, act="asked", words="Ada Lovelace wants it", ip="192.0.2.7")
+    SeriesRun.objects.create(subscription=one, newsletter=one.subscribable, time_zone="Europe/London")
     tag_people(destinations=[reader.pk], names=["Friends of the harbour"])
     NoticeFactory(subscription=one, context={"for": ADDRESS})
     facts = {"subscription": one, "domain": "lovelace.example", "language": "de"}
@@ -239,7 +249,7 @@ def test_all_that_is_about_a_destination_has_a_holding() -> None:
         "Subscription", "Tagging", "AddressChange", "Notice", "SignIn", "Delivery", "Bounce", "WebhookCall",
         # Deleted with the subscription or the delivery.
         "Consent", "OldNumber", "FrequencyChange", "SignUpCode", "Attempt", "MailboxMessage", "RemotePost",
-        "Receipt", "Follower",
+        "Receipt", "Follower", "SeriesRun",
     }  # fmt: skip
     pointing = {
         relation.related_model.__name__
