@@ -268,6 +268,7 @@ def make_letter(
         arrangement="each",
         template="post",
         content="full",
+        is_dated=not audience.series,
         subject=entry.title,
         entries=(entry,),
         other_newsletters=tuple(audience.others.values()),

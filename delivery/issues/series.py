@@ -245,7 +245,7 @@ def _newest(letter: Broadcast, *, since: datetime | None = None) -> Entry | None
 def _of_post(letter: Broadcast, entry: Entry, now: datetime) -> Rendered:
     contents = Collected(letter.subscribable, letter_guid(letter), None, None, (Post(0, 0, entry),))
     facts = replace(issue_facts(contents, now=now), arrangement="each", template="post", archive_url="")
-    rendered = render_issue(facts)
+    rendered = render_issue(replace(facts, is_dated=False))
     with translation.override(spoken(letter.subscribable.language)):
         return replace(rendered, title=subjects.title([entry], letter.subscribable.language))
 

@@ -107,6 +107,8 @@ class IssueFacts:
     within_type_id: str = ""
     period_start: datetime | None = None
     period_end: datetime | None = None
+    # Not the emails of a series, which are sent for years.
+    is_dated: bool = True
     time_zone: str = "UTC"
     n: int | None = None
     template: str = ""

@@ -89,7 +89,9 @@ def check_pattern(pattern: str) -> None:
 
 
 def dateline(facts: IssueFacts) -> str:
-    """Return the day or days, in the newsletter's zone and language."""
+    """Return the day or days, in the newsletter's zone and language; "" if it is undated."""
+    if not facts.is_dated:
+        return ""
     if facts.arrangement == "daily" and facts.period_start:
         first = last = facts.period_start.astimezone(facts.zone).date()
     elif facts.arrangement == "each":

@@ -228,6 +228,8 @@ def check_subscribable(subscribable: Subscribable) -> None:
         raise ValidationError({"approval_minutes": "Only issues that are sent after a delay have one."})
     if subscribable.approval == DELAY and subscribable.approval_minutes is None:
         raise ValidationError({"approval_minutes": HOW_LONG_TO_WAIT})
+    if subscribable.welcome == Subscribable.Welcome.SERIES and subscribable.channel != "email":
+        raise ValidationError({"welcome": "Only newsletters by email have a series."})
     # They become part of a header.
     for name in ("title", "from_email", "reply_to", "language"):
         if getattr(subscribable, name) != one_line(getattr(subscribable, name)):

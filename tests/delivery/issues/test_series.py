@@ -5,6 +5,7 @@ from datetime import datetime, time, timedelta
 from typing import Any
 
 import pytest
+from django.core.exceptions import ValidationError
 
 from channels.base import Sent
 from common.ports.panels import CannotAct
@@ -32,6 +33,7 @@ from delivery.work import to_complete
 from feeds.models import ItemVersion
 from feeds.parsing.entry import Entry
 from subscriptions.models import Notice, SeriesRun, Subscribable, Subscription
+from subscriptions.newsletters.define import alter_subscribable
 from subscriptions.rules.origin import Origin
 from subscriptions.subscribers.frequency import switch
 from subscriptions.subscribers.leave import leave, undo_leaving
@@ -143,6 +145,13 @@ def test_an_email_of_a_series_goes_to_nobody_else_and_has_no_page() -> None:
     letter = Broadcast.objects.get()
     with pytest.raises(CannotAct, match="belongs to the series"):
         send_letter(letter_id=letter.pk, version=letter.version, now=NOW)
+
+
+def test_it_has_no_date_as_it_is_sent_for_years() -> None:
+    newsletter = a_series(1)
+    add_posts(newsletter=newsletter, posts=an_archive(newsletter, 1), author="ada", now=NOW)
+    for issue in Issue.objects.filter(audience__has_key="series"):
+        assert "March 2026" not in issue.html + issue.text
 
 
 def test_a_draft_of_a_series_cannot_be_sent_to_all() -> None:
@@ -390,6 +399,11 @@ def test_a_correction_of_the_feed_is_in_the_series() -> None:
     send_series(clock=lambda: NOW + 3 * HOUR)
     issue.refresh_from_db()
     assert issue.version == 1, "once"
+
+
+def test_only_newsletters_by_email_have_a_series() -> None:
+    with pytest.raises(ValidationError, match="by email"):
+        alter_subscribable(subscribable=SubscribableFactory(channel="sms"), welcome="series")
 
 
 def test_a_saved_draft_keeps_its_place() -> None:
