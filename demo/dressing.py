@@ -8,8 +8,9 @@ from common.pictures.codec import clean_picture
 from common.pictures.picture import CleanPicture
 from delivery.customisation import set_theme
 from delivery.issues.broadcasts import begin_letter, send_letter
+from delivery.issues.series import add_email, add_posts, archived_posts, emails_of, set_days, switch_on
 from demo import images
-from demo.newsletters import NEWSLETTERS
+from demo.newsletters import NEWSLETTERS, WEEKS_LINKS
 from demo.pages import PRIVACY
 from feeds.adding.add import add_feed
 from feeds.models import Feed
@@ -42,6 +43,29 @@ Until then, [all our notes](https://harbour.example/) are on the blog.
 
 Maren and Tom
 """
+# The newsletter's series: subjects with texts, posts of the archive, and days between them.
+SERIES = "harbour-weekly"
+SERIES_EMAILS = {
+    "Welcome to the harbour": """Good that you are here. **The Harbour Weekly** is sent on Mondays at seven, \
+before the first ferry has turned around.
+
+Three short emails follow in the next days, so that you know your way:
+
+1. who writes to you,
+2. how many boats there are,
+3. and how we build another one.
+
+Maren, Tom and Ines
+""",
+    "Who writes to you": """* **Maren** keeps the harbour’s books, and writes most of these notes.
+* **Tom** builds a boat. It has been nearly ready for some time.
+* **Ines** bakes. The office opens when the bread is done.
+
+Gerald, a gull, doesn’t write, but he is mentioned often. All our notes are [on the blog](https://harbour.example/).
+""",
+}
+SERIES_POSTS = ("Counting boats", "A plank at a time")
+SERIES_DAYS = (0, 2, 3, 3)
 
 
 def photograph(scene: str, seed: str = "header") -> CleanPicture:
@@ -54,12 +78,12 @@ def dress_site(blog_url: str) -> None:
 
 
 def dress_newsletters(rows: Iterable[Subscribable]) -> None:
-    looks = {newsletter.name: newsletter.look for newsletter in NEWSLETTERS}
+    looks = {newsletter.name: newsletter.look for newsletter in (*NEWSLETTERS, WEEKS_LINKS)}
     for row in rows:
         look = dict(looks[row.name])
         if scene := look.pop("scene", ""):
             look |= {"header_picture": photograph(scene), "header_picture_alt": look.pop("alt")}
-        set_theme(subscribable=row, footer=FOOTER, postal_address=POSTAL_ADDRESS, **look)
+        set_theme(subscribable=row, postal_address=POSTAL_ADDRESS, **{"footer": FOOTER, **look})
 
 
 def add_neighbour(blog_url: str, newsletter: Subscribable, *, now: datetime) -> Feed:
@@ -74,6 +98,23 @@ def send_editors_email(newsletter: Subscribable, now: datetime) -> None:
         subscribable=newsletter, author=EDITOR, now=now, subject="You’re invited", markdown=SENT
     )
     send_letter(letter_id=letter.pk, version=letter.version, now=now)
+
+
+def begin_series(newsletter: Subscribable, now: datetime) -> Subscribable:
+    """Let new subscribers get the emails that the editor typed."""
+    for days, (subject, markdown) in zip(SERIES_DAYS, SERIES_EMAILS.items(), strict=False):
+        letter = add_email(newsletter=newsletter, author=EDITOR, now=now, subject=subject, markdown=markdown)
+        set_days(letter_id=letter.pk, days=days, now=now)
+        switch_on(letter_id=letter.pk, version=letter.version, now=now)
+    return alter_subscribable(subscribable=newsletter, welcome=Subscribable.Welcome.SERIES)
+
+
+def extend_series(newsletter: Subscribable, now: datetime) -> None:
+    """Add posts of the archive."""
+    titles = {row.entry["title"]: row for row in archived_posts(newsletter)}
+    add_posts(newsletter=newsletter, posts=[titles[title] for title in SERIES_POSTS], author=EDITOR, now=now)
+    for days, letter in zip(SERIES_DAYS, emails_of(newsletter), strict=True):
+        set_days(letter_id=letter.pk, days=days, now=now)
 
 
 def begin_draft(newsletter: Subscribable, now: datetime) -> None:

@@ -9,10 +9,24 @@ from functools import partial
 
 from delivery.bounces.fields import BounceFinding
 from delivery.bounces.record import take_finding
+from delivery.issues.series import begin_for
 from delivery.models import Delivery
 from delivery.rules.bounce_policy import BounceKind
 from demo.bridges import BRIDGED, FOLLOWED, connect_all, let_ada_follow
-from demo.dressing import APPROVED, APPROVED_FROM, ask_for_approval, begin_draft, send_editors_email
+from demo.dressing import (
+    APPROVED,
+    APPROVED_FROM,
+    ask_for_approval,
+    begin_draft,
+    extend_series,
+    send_editors_email,
+)
+from demo.reader import PICKS, pick
+from demo.replay import DAY, beginning
+from reader.entries.place import place_due
+from reader.models import Reader
+from reader.timelines.marks import mark_all_read
+from reader.timelines.pages import Timeline
 from subscriptions.models import Subscribable, Subscription
 from subscriptions.subscribers.admin_changes import subscribe
 from subscriptions.subscribers.leave import leave, say_why
@@ -46,7 +60,9 @@ BOUNCES = {
     BounceKind.COMPLAINT: ("", "abuse report from the provider"),
 }
 BOUNCED = (BounceKind.HARD, BounceKind.SOFT, BounceKind.COMPLAINT, BounceKind.HARD)
-EVERY_LEAVER, EVERY_FRIEND = 11, 4
+EVERY_LEAVER, EVERY_FRIEND, EVERY_NEWCOMER = 11, 4, 4
+# By then a Monday's issue had the posts, whatever day it is.
+EXTENDED_FROM = 23 * DAY
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +83,7 @@ class Person:
 @dataclass(frozen=True, slots=True)
 class Happening:
     at: datetime
-    do: Callable[[datetime], None]
+    do: Callable[[datetime], object]
 
 
 def people(end: datetime) -> list[Person]:
@@ -89,9 +105,14 @@ class History:
     """Calls of `until` with rising times make everything happen that is due."""
 
     def __init__(
-        self, newsletters: Mapping[str, Subscribable], end: datetime, *, with_bridges: bool = True
+        self,
+        newsletters: Mapping[str, Subscribable],
+        end: datetime,
+        *,
+        with_bridges: bool = True,
+        reader: Reader | None = None,
     ) -> None:
-        self.newsletters = newsletters
+        self.newsletters, self.began, self.reader = newsletters, beginning(end), reader
         weekly = newsletters["harbour-weekly"]
         happenings = [
             Happening(end - timedelta(hours=7), self.unconfirmed),
@@ -109,9 +130,17 @@ class History:
             feed = weekly.feeds.get()
             happenings.append(Happening(end - BRIDGED, partial(connect_all, feed)))
             happenings.append(Happening(end - BRIDGED, partial(let_ada_follow, newsletters[FOLLOWED])))
+        if weekly.welcome == Subscribable.Welcome.SERIES:
+            happenings.append(Happening(end - EXTENDED_FROM, partial(extend_series, weekly)))
+        if reader is not None:
+            happenings.append(Happening(end - 10 * DAY, lambda _: mark_all_read(Timeline(reader))))
+            for picked in PICKS:
+                happenings.append(Happening(end - picked.days_ago * DAY, partial(pick, reader, picked)))
         self.waiting = sorted(happenings, key=lambda one: one.at, reverse=True)
 
     def until(self, now: datetime) -> None:
+        if self.reader is not None:
+            place_due(clock=lambda: now)
         while self.waiting and self.waiting[-1].at <= now:
             happening = self.waiting.pop()
             happening.do(happening.at)
@@ -119,7 +148,12 @@ class History:
     def coming(self, number: int, person: Person) -> Callable[[datetime], None]:
         def come(now: datetime) -> None:
             for name in person.newsletters:
-                row = subscribe(subscribable=self.newsletters[name], data={"email": person.address}, now=now)
+                newsletter = self.newsletters[name]
+                row = subscribe(subscribable=newsletter, data={"email": person.address}, now=now)
+                # Others were there before, or were added by hand. Each email takes 60 ms of the replay.
+                is_new = now > self.began and number % EVERY_NEWCOMER == 3
+                if is_new and newsletter.welcome == Subscribable.Welcome.SERIES:
+                    begin_for(subscription=row, now=now)
             if number % EVERY_FRIEND == 0:
                 tag_people(destinations=[row.destination_id], names=["friends"])
 

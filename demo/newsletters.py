@@ -109,6 +109,17 @@ NEWSLETTERS = (
     ),
 )
 
+# Of the reader's picks.
+WEEKS_LINKS = Newsletter(
+    "harbour-links",
+    "The Week’s Links",
+    "weekly, Friday 16:00",
+    "Notes from the coast that Ada starred this week, and why.",
+    {"arrangement": "weekly", "at": time(16), "weekday": Subscribable.Weekday.FRIDAY},
+    {"style": Theme.Style.SANS, "accent": "#8a3b1e", "footer": "Chosen by Ada, on the ferry home."},
+    (BEN, IRIS, CLARA, DEV),
+)
+
 
 def define_all(feed: Feed, *, now: datetime) -> list[Subscribable]:
     return [define(newsletter, feed, now=now) for newsletter in NEWSLETTERS]

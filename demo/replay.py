@@ -4,9 +4,13 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from django.conf import settings
+
 from common.refused import Refused
 from delivery.engine.send_pass import send_due
 from delivery.issues.complete import complete_due
+from delivery.issues.series import send_series
+from demo.content.post import ZONE
 from demo.server import LIGHTHOUSE_FEED
 from feeds.models import Feed
 from feeds.polling.poll import poll_due
@@ -16,6 +20,8 @@ HOUR, DAY, WEEK = timedelta(hours=1), timedelta(days=1), timedelta(weeks=1)
 WEEKS = 5
 # Hours in UTC: every five, and around 7:00 and 18:00 in Paris, when newsletters are sent.
 LOOKED_AT = frozenset({0, 5, 6, 11, 16, 17, 21})
+# On Fridays at 16:00, in Paris.
+LINKS_SENT = "5 16"
 # Every post is polled until it settles.
 AFTER_POST = [timedelta(minutes=minutes) for minutes in range(1, 52, 10)]
 MOST_ROUNDS = 3
@@ -60,8 +66,9 @@ def beginning(end: datetime) -> datetime:
 
 def steps(end: datetime, posts: Iterable[datetime]) -> list[datetime]:
     start = beginning(end)
-    every = (start + number * HOUR for number in range((end - start) // HOUR + 1))
-    hours = {start, *(hour for hour in every if hour.hour in LOOKED_AT)}
+    every = [start + number * HOUR for number in range((end - start) // HOUR + 1)]
+    fridays = {hour for hour in every if f"{hour.astimezone(ZONE):%w %H}" == LINKS_SENT}
+    hours = {start, *fridays, *(hour for hour in every if hour.hour in LOOKED_AT)}
     near = {moment + after for moment in posts for after in AFTER_POST}
     return sorted({*hours, *(moment for moment in near if start < moment < end), end})
 
@@ -102,15 +109,20 @@ def step(clock: VirtualClock, tally: Tally) -> None:
             return
         assign_final(clock=clock)
         tally.issues += complete_due(clock=clock)
+        send_series(clock=clock)
         tally.letters += send_due(clock=clock).stored
 
 
 def polled(clock: VirtualClock, tally: Tally) -> bool:
     results = poll_due(clock=clock)
+    own = set(Feed.objects.filter(url__startswith=f"{settings.SITE_URL}/").values_list("pk", flat=True))
     for result in results:
         feed = Feed.objects.filter(pk=result.feed_id)
         if not result.ok and not feed.filter(url__endswith=LIGHTHOUSE_FEED).exists():
             raise ReplayFailed(f"The sample blog could not be read: {result.error}")
+        if result.feed_id in own:
+            # Its posts are the blog's.
+            continue
         tally.posts += result.new + result.excluded
         tally.there_before += result.excluded
         tally.corrected += result.changed

@@ -31,10 +31,11 @@ from demo import images, pages
 from demo.blog import IN_FEED, LIVE_EVERY, Blog
 from demo.content import BLOG_POSTS, CORRECTED, WITHDRAWN
 from demo.content.post import ZONE
-from demo.dressing import dress_newsletters, photograph
+from demo.dressing import SERIES_EMAILS, SERIES_POSTS, dress_newsletters, photograph
 from demo.environment import environment, free_port, make_folder_fresh
 from demo.history import PEOPLE, people
-from demo.newsletters import NEWSLETTERS, define_all
+from demo.newsletters import NEWSLETTERS, WEEKS_LINKS, define_all
+from demo.reader import PICKS
 from demo.replay import WEEKS, beginning, steps, weeks
 from demo.scenes import SCENES
 from demo.server import LIGHTHOUSE_FEED, BlogServer
@@ -97,11 +98,18 @@ def test_a_letter_of_each_arrangement_comes_and_it_goes_on_live(tmp_path: Path) 
         said, first = log.read_text(), letters(tmp_path)
         assert_every_arrangement_ends_in_the_mailbox(first, said)
         assert_the_withdrawn_post_is_in_no_letter(first)
+        assert_picks_and_the_series_are_in_the_mailbox(first)
         assert_every_letter_carries_the_corrected_text(first)
         timelines = [addresses(said, name)[0] for name in ("Mastodon", "Discord", "Fediverse")]
-        pages = (*addresses(said, "Sample blog"), *addresses(said, "Reader"), *timelines)
-        for url in (site, f"{site}/s/harbour-notes/", *pages):
+        pages = (
+            *addresses(said, "Sample blog"),
+            *addresses(said, "Reader"),
+            *addresses(said, "Series"),
+            *timelines,
+        )
+        for url in (site, f"{site}/s/harbour-notes/", *addresses(said, "Picks"), *pages):
             until(lambda url=url: answers(url), url)  # type: ignore[misc]
+        assert PICKS[0].note in unescape(page(addresses(said, "Picks")[0]))
         assert_bridges_have_posted(timelines)
         with pytest.raises(CommandError, match="running"):
             make_folder_fresh(tmp_path / "demo")
@@ -124,8 +132,8 @@ def test_a_second_demo_begins_afresh(tmp_path: Path) -> None:
 
 
 def assert_every_arrangement_ends_in_the_mailbox(found: dict[str, list[EmailMessage]], said: str) -> None:
-    assert {newsletter.name for newsletter in NEWSLETTERS} == set(found)
-    for newsletter in NEWSLETTERS:
+    assert {newsletter.name for newsletter in (*NEWSLETTERS, WEEKS_LINKS)} == set(found)
+    for newsletter in (*NEWSLETTERS, WEEKS_LINKS):
         assert newsletter.title in said
     posts = len([post for post in BLOG_POSTS if post.days_ago <= 35 and not post.withdrawn])
     to_ada = {"harbour-notes": [mail for mail in found["harbour-notes"] if "ada@" in mail["To"]]}
@@ -145,6 +153,14 @@ def assert_every_letter_carries_the_corrected_text(found: dict[str, list[EmailMe
         assert carrying, f"{name} brought the corrected post"
         assert all("two hours late throughout" in text for text in carrying)
     assert not [text for each in texts.values() for text in each if "19:52" in text]
+
+
+def assert_picks_and_the_series_are_in_the_mailbox(found: dict[str, list[EmailMessage]]) -> None:
+    links = " ".join(map(whole, found[WEEKS_LINKS.name]))
+    assert sum(picked.note in links for picked in PICKS if picked.note) >= 5
+    subjects = [message["Subject"] for message in found["harbour-weekly"]]
+    for subject in (*SERIES_EMAILS, *SERIES_POSTS):
+        assert subjects.count(subject) > 1
 
 
 def addresses(said: str, name: str) -> list[str]:
@@ -221,6 +237,8 @@ def test_the_replay_looks_often_and_every_ten_minutes_at_a_fresh_post() -> None:
     looks = {moment.astimezone(ZONE).replace(minute=0, second=0) for moment in moments}
     for day in sorted({look.date() for look in looks})[1:-1]:
         assert {look.hour for look in looks if look.date() == day} >= {7, 18}, "newsletters go out then"
+    fridays = [look for look in looks if look.weekday() == 4]
+    assert sum(look.hour == 16 for look in fridays) == len({look.date() for look in fridays})
     published = CORRECTED.published(TODAY)
     near = [moment for moment in moments if published < moment <= published + 60 * MINUTE]
     assert len(near) >= 6

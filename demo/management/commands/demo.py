@@ -17,12 +17,12 @@ from common.clock import utcnow
 from demo import environment, report
 from demo.blog import Blog
 from demo.bot import register_bot
-from demo.bridges import admin_urls, posts_of_bridges, timeline_urls
+from demo.bridges import FOLLOWED, admin_urls, posts_of_bridges, timeline_urls
 from demo.content.post import ZONE
-from demo.dressing import EDITOR, add_neighbour, dress_newsletters, dress_site
+from demo.dressing import EDITOR, SERIES, add_neighbour, begin_series, dress_newsletters, dress_site
 from demo.history import History
-from demo.newsletters import define_all
-from demo.reader import begin_to_read
+from demo.newsletters import WEEKS_LINKS, define, define_all
+from demo.reader import PICKS_TITLE, add_channels, begin_to_read
 from demo.replay import Tally, VirtualClock, beginning, replay, steps, weeks
 from demo.server import BlogServer
 from demo.services import Elsewhere, ServicesServer, application_here
@@ -33,11 +33,12 @@ from feedletter_site.management.commands.up import refuse_taken
 from feedletter_site.monitoring.first_steps import ALL, put_aside
 from feedletter_site.supervisor import ProcessPlan, become
 from feeds.adding.add import add_feed
-from feeds.models import Feed
+from reader.models import Reader
+from reader.people.picks import address_of
 from subscriptions.models import Subscribable
 
 ADMIN = EDITOR
-SIGNED_IN = ("mailbox", "admin", "reader")
+SIGNED_IN = ("mailbox", "admin", "reader", "series")
 PATHS = {"site": "/", "mailbox": "/mailbox/", "admin": "/admin/", "reader": "/reader/"}
 
 
@@ -72,27 +73,42 @@ class Command(FeedletterCommand):
         folder = Path(settings.DATA_DIR)
         services = ServicesServer(folder, clock, application=application_here(), port=services_port)
         with server.in_thread() as blog_url, services.in_thread():
-            feed, newsletters = self.set_up(blog_url, clock.now)
+            reader, newsletters = self.set_up(admin, blog_url, clock)
             began = time.monotonic()
-            tally = self.replay(steps(now, blog.moments()), clock, now, newsletters)
-            begin_to_read(admin, feed, blog_url, clock=clock)
+            tally = self.replay(steps(now, blog.moments()), clock, now, newsletters, reader)
+            add_channels(reader, blog_url, clock=clock)
             seconds = time.monotonic() - began
             clock.now = utcnow()
             with self.progress("Registering the Discord bot", expected="about five seconds"):
                 register_bot(now=clock.now)
-        go_live(feed)
+        for name in (FOLLOWED, WEEKS_LINKS.name):
+            go_live(newsletters[name].feeds.get())
         put_aside(ALL)
         self.admin = admin
         self.plan = self.live_plan(server.server_port, services_port, blog)
         return self.tell(tally, seconds, f"{blog_url}/", password)
 
-    def set_up(self, blog_url: str, now: datetime) -> tuple[Feed, dict[str, Subscribable]]:
+    def set_up(
+        self, user: User, blog_url: str, clock: VirtualClock
+    ) -> tuple[Reader, dict[str, Subscribable]]:
+        now = clock.now
         feed = add_feed(url=f"{blog_url}/feed.xml", now=now)
         newsletters = {row.name: row for row in define_all(feed, now=now)}
+        neighbour = add_neighbour(blog_url, newsletters["harbour-monthly"], now=now)
+        reader = begin_to_read(user, [feed, neighbour], clock=clock)
+        # In minutes. Each reading takes 15 ms of the replay.
+        picks = add_feed(
+            url=address_of(reader, "xml"),
+            now=now,
+            title=PICKS_TITLE,
+            hold_floods=False,
+            recheck_every_minutes=720,
+        )
+        newsletters[WEEKS_LINKS.name] = define(WEEKS_LINKS, picks, now=now)
         dress_site(blog_url)
         dress_newsletters(newsletters.values())
-        add_neighbour(blog_url, newsletters["harbour-monthly"], now=now)
-        return feed, newsletters
+        newsletters[SERIES] = begin_series(newsletters[SERIES], now)
+        return reader, newsletters
 
     def replay(
         self,
@@ -100,10 +116,11 @@ class Command(FeedletterCommand):
         clock: VirtualClock,
         end: datetime,
         newsletters: Mapping[str, Subscribable],
+        reader: Reader,
     ) -> Tally:
         # A neighbour's feed fails as it should.
         logging.getLogger("feeds.polling.record").setLevel(logging.ERROR)
-        tally, history = Tally(), History(newsletters, end)
+        tally, history = Tally(), History(newsletters, end, reader=reader)
         for number, week in enumerate(weeks(moments, end), 1):
             with self.progress(f"Week {number} of 5", len(week), expected="about eight seconds") as progress:
                 brought = replay(week, clock, advance=progress.advance, before=history.until)
@@ -141,9 +158,11 @@ class Command(FeedletterCommand):
             )
         site = settings.SITE_URL
         urls = {name: f"{site}{path}" for name, path in PATHS.items()} | {"blog": blog_url}
+        series = reverse("admin:delivery_broadcast_series", args=[Subscribable.objects.get(name=SERIES).pk])
         for name in SIGNED_IN:
-            urls[name] = f"{site}{offer_sign_in(self.admin, PATHS[name], now=utcnow())}"
-        urls |= timeline_urls()
+            path = PATHS.get(name, series)
+            urls[name] = f"{site}{offer_sign_in(self.admin, path, now=utcnow())}"
+        urls |= timeline_urls() | {"picks": address_of(Reader.objects.get(user=self.admin))}
         lines = [
             "",
             *report.story(tally, rows, posts_of_bridges(), seconds),
