@@ -20,6 +20,7 @@ from django.utils import translation
 
 from channels.languages import spoken
 from common.clock import utcnow
+from common.db.bulk import update_rows
 from common.db.prepared import AnyRows
 from common.passes import TimeBudget
 from common.ports.panels import CannotAct
@@ -329,7 +330,7 @@ def _send_batch(newsletter: Subscribable, now: datetime) -> int | None:
         _queue(letters[key], each, steps, now, is_restoring=restore is not None)
         for key, each in wanted.items()
     )
-    SeriesRun.objects.bulk_update(runs, ["sent", "last_at", "due_at", "ended_at"], batch_size=RUNS_A_BATCH)
+    update_rows(runs, ["sent", "last_at", "due_at", "ended_at"])
     return queued
 
 

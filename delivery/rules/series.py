@@ -122,10 +122,11 @@ def decide(run: RunFacts, steps: Sequence[Step], now: datetime) -> Decision:
 def decide_restored(run: RunFacts, steps: Sequence[Step], restored_at: datetime, now: datetime) -> Decision:
     """Decide while a restored backup waits for a person: queue only what was due before it.
 
-    Those emails may have been sent since the backup, a few to each, so nobody waits for the one before.
+    Those emails may have been sent since the backup, a few to each, so nobody waits for the one before, or
+    for the end of a pause.
     """
     last = Last.OVER if run.last is Last.GOING else run.last
-    decision = decide(replace(run, last=last), steps, restored_at)
+    decision = decide(replace(run, last=last, paused_until=None), steps, restored_at)
     match decision.act:
         case Act.SEND | Act.PARK:
             return decision

@@ -54,6 +54,7 @@ OF_ROWS = {
     "delivery_broadcast_keep": "delivery_broadcast",
     "delivery_broadcast_picture": "delivery_broadcast",
     "delivery_broadcast_send": "delivery_broadcast",
+    "delivery_broadcast_series": "subscriptions_subscribable",
     "subscriptions_listimport_progress": "subscriptions_listimport",
     "subscriptions_listimport_refused": "subscriptions_listimport",
 }

@@ -22,7 +22,8 @@ class MailPage(ReaderPage):
     section = "mail"
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
-        if not is_offered():
+        # Strangers are sent to sign in, as everywhere.
+        if request.user.is_authenticated and not is_offered():
             raise Http404("This site doesn’t receive email.")
         return super().dispatch(request, *args, **kwargs)
 

@@ -58,6 +58,7 @@ class Year:
         self.arrived: dict[str, list[str]] = defaultdict(list)
         # From a person's present address to the first.
         self.moved: dict[str, str] = {}
+        self.is_lost = False
         self.daily: Any = SubscribableFactory(
             arrangement="daily", welcome="series", time_zone="Europe/Berlin"
         )
@@ -121,14 +122,16 @@ class Year:
         leave(subscription=row, now=now, by_reader=self.chance.random() < 0.7)
 
     def undo(self, row: Subscription, now: datetime) -> None:
-        undo_leaving(subscription=row, now=now)
+        if not self.is_lost:
+            undo_leaving(subscription=row, now=now)
         try:
             undo_switch(subscription=row, now=now)
         except CannotSwitch:
             return
 
     def come_back(self, row: Subscription, now: datetime) -> None:
-        if row.status == "unsubscribed":
+        # If their return is lost with the database, nothing tells that they got more.
+        if row.status == "unsubscribed" and not self.is_lost:
             row.ended_at = None
             row.status = "unconfirmed"
             confirm_waiting([row], now=now, origin=Origin())
@@ -185,12 +188,12 @@ class Year:
 
     def restore(self, now: datetime) -> None:
         """Go on for a day and a half, then lose it. An admin cancels what had arrived."""
-        moved = dict(self.moved)
+        moved, self.is_lost = dict(self.moved), True
         point = transaction.savepoint()
         for hour in range(int(BACKUP_AGE / HOUR)):
             self.hour(now + hour * HOUR)
         transaction.savepoint_rollback(point)
-        self.moved = moved
+        self.moved, self.is_lost = moved, False
         now += BACKUP_AGE
         claim.begin(now=now)
         self.work(now)

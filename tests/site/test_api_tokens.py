@@ -69,6 +69,8 @@ CHANGING = [
     ("letters", "post", "letters/1/test/"),
     ("letters", "post", "letters/1/send/"),
     ("letters", "post", "letters/1/unschedule/"),
+    ("letters", "post", "letters/1/add-to-series/"),
+    ("letters", "post", "letters/1/remove-from-series/"),
     ("sending", "post", "issues/1/approve/"),
     ("sending", "post", "issues/1/hide/"),
     ("sending", "post", "issues/1/unhide/"),

@@ -50,6 +50,9 @@ CONTEXT: dict[str, Any] = {
     "page_url": "https://x.example/p/",
     "manage_url": "https://x.example/m/",
     "unsubscribe_url": "https://x.example/u/",
+    # Of another site's list.
+    "subject": "Abmelden",
+    "address": "read+x@x.example",
 }
 
 

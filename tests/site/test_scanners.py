@@ -47,7 +47,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 TEMPLATES = Path(django_settings.BASE_DIR) / "templates" / "letters"
 HOUR = timedelta(hours=1)
 # Has no link of ours: it only shows that mail arrives.
-LINKLESS = {"test"}
+LINKLESS = {"test", "leave_request"}
 
 
 def letters(count: int, **facts: Any) -> list[Subscribable]:
@@ -129,6 +129,11 @@ def team_invitation(who: str) -> None:
     invite_colleague(email=who, role="editor", newsletters=None, now=utcnow())
 
 
+def leave_request(who: str) -> None:
+    context = {"subject": "unsubscribe", "address": "read+abc@bounces.example.org"}
+    site_mail().send(address=who, template="leave_request", context=context, now=utcnow())
+
+
 def a_test(who: str) -> None:
     send_test_email(to=who, now=utcnow())
 
@@ -142,6 +147,7 @@ MAILS: dict[str, Callable[[str], None]] = {
     "confirmation": confirmation,
     "farewell": farewell,
     "invitation": invitation,
+    "leave_request": leave_request,
     "new_address": new_address,
     "password_reset": password_reset,
     "sign_in": sign_in,

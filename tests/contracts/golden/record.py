@@ -34,6 +34,7 @@ VARYING = (
     (re.compile(r"<[0-9a-f.]{16,}@"), "<ID@"),
     (re.compile(r"\b(fl[a-z]?_|eyJ)[\w.-]{16,}"), r"\1TOKEN"),
     (re.compile(r"\b(?=\w*\d)(?=\w*[A-Za-z])[\w-]{32,}\b"), "TOKEN"),
+    (re.compile(r"(?<=/reader/picks/1-)[\w-]{22}"), "TOKEN"),
 )
 LISTED: dict[str, tuple[tuple[str, ...], ...]] = {
     "list_subscribers": (("harbour-weekly",),),

@@ -46,7 +46,7 @@ NOBODY = {"app_list", "autocomplete", "search", "view_on_site", "password_change
 KEYLESS = {"changelist", "add", "import_list", "export_list"}
 # All roles; limited users for rows of their newsletters.
 EDIT = {
-    "delivery_broadcast": f"{LISTS} add keep picture show",
+    "delivery_broadcast": f"{LISTS} add keep picture series show",
     "delivery_issue": f"{LISTS} edit letter progress",
     "delivery": "next_issue_edit settling_edit",
     "feeds_feed": LISTS,
