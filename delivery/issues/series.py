@@ -15,7 +15,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from django.db import transaction
-from django.db.models import Exists, Max, OuterRef, QuerySet, Subquery
+from django.db.models import Exists, Max, OuterRef, Q, QuerySet, Subquery
 from django.utils import translation
 
 from channels.languages import spoken
@@ -351,14 +351,20 @@ def _facts_of(
     people = {run.subscription.destination_id for run in runs}
     cores = {run.subscription.destination.core for run in runs}
     suppressed = set(Suppression.objects.filter(core__in=cores).values_list("kind", "core"))
-    lately = Broadcast.objects.filter(pk__in={run.sent[-1] for run in runs if run.sent})
-    issues = dict(lately.values_list("pk", "issue"))
+    issues = dict(
+        Broadcast.objects.filter(pk__in={key for run in runs for key in run.sent}).values_list("pk", "issue")
+    )
+    latest = {issues.get(run.sent[-1]) for run in runs if run.sent}
     rows = Delivery.objects.filter(destination__in=people, issue__in=issues.values()).select_related("issue")
-    last = {(row.issue_id, row.destination_id): row for row in rows.defer("issue__html", "issue__text")}
+    # After a restore several may have been cancelled.
+    rows = rows.filter(Q(issue__in=latest - {None}) | Q(state=Delivery.State.CANCELLED))
+    there = {(row.issue_id, row.destination_id): row for row in rows.defer("issue__html", "issue__text")}
     had = _had(people, {step.item for step in steps if step.item})
     for run in runs:
         row, to = run.subscription, run.subscription.destination
-        before = last.get((issues.get(run.sent[-1]), to.pk)) if run.sent else None
+        mine = [there.get((issues.get(key), to.pk)) for key in run.sent]
+        missed = (each for each in mine if each is not None and _last(each, True) is Last.MISSED)
+        before = next(missed, mine[-1] if mine else None)
         sent_at = before.sent_at if before is not None else None
         yield (
             run,

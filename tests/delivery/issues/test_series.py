@@ -218,6 +218,17 @@ def test_an_email_that_a_pause_cancelled_is_sent_after_it() -> None:
     assert got(ada)[0][1] >= NOW + 2 * DAY
 
 
+def test_all_that_a_pause_cancelled_is_repeated_in_order() -> None:
+    """After a restore several emails are let go at once."""
+    ada = joined(a_series(2))
+    over(range(2))
+    assert len(got(ada)) == 2
+    SeriesRun.objects.update(ended_at=None, due_at=NOW + 3 * DAY)
+    Delivery.objects.update(state="cancelled", sent_at=None, last_error="Paused until 2026-03-04.")
+    over(range(3, 5))
+    assert subjects(ada) == ["Lesson 1", "Lesson 2"]
+
+
 def test_what_an_admin_cancelled_is_not_sent_again() -> None:
     ada = joined(a_series(2))
     passed(NOW, sends=False)
