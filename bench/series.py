@@ -6,7 +6,8 @@ from django.utils import timezone
 
 from bench import audience
 from bench.newsletters import figure, took
-from delivery.issues.series import add_email, send_series, switch_on
+from delivery.issues.send_series import send_series
+from delivery.issues.series import add_email, switch_on
 from delivery.models import Delivery
 from subscriptions.models import Destination, SeriesRun, Subscribable, Subscription
 

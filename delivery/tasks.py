@@ -13,7 +13,7 @@ from delivery.issues.complete import complete_due
 from delivery.issues.contents import fill_cards, fill_cards_at_first
 from delivery.issues.pause import finish_pauses
 from delivery.issues.publish import finish_issues
-from delivery.issues.series import send_series
+from delivery.issues.send_series import send_series
 from delivery.old_issues.worker import work_off_issue_imports
 from delivery.privacy.retention import prune_old_data
 from delivery.views.rss import feed_document

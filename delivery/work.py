@@ -24,7 +24,7 @@ from delivery.engine.claim import with_due
 from delivery.issues.broadcasts import scheduled_letters
 from delivery.issues.frequency_switches import switches_to_apply
 from delivery.issues.publish import due_drafts, over
-from delivery.issues.series import due_series
+from delivery.issues.send_series import due_series
 from delivery.models import Delivery, IssueImport
 from delivery.webhooks.calls import callable_webhooks
 from delivery.webhooks.hub import hub_due

@@ -9,7 +9,7 @@ from functools import partial
 
 from delivery.bounces.fields import BounceFinding
 from delivery.bounces.record import take_finding
-from delivery.issues.series import begin_for
+from delivery.issues.send_series import begin_for
 from delivery.models import Delivery
 from delivery.rules.bounce_policy import BounceKind
 from demo.bridges import BRIDGED, FOLLOWED, connect_all, let_ada_follow

@@ -9,7 +9,7 @@ from django.conf import settings
 from common.refused import Refused
 from delivery.engine.send_pass import send_due
 from delivery.issues.complete import complete_due
-from delivery.issues.series import send_series
+from delivery.issues.send_series import send_series
 from demo.content.post import ZONE
 from demo.server import LIGHTHOUSE_FEED
 from feeds.models import Feed

@@ -44,7 +44,7 @@ def subscribers_of(letter: Issue | Broadcast, *, lock: bool = False) -> "QuerySe
     if not letter.audience:
         return readers_of(letter.subscribable_id)
     if audience.series:
-        # See delivery.issues.series.
+        # See delivery/issues/send_series.py.
         return Subscription.objects.none()
     tags = SubscriberTag.objects.filter(pk__in=audience.tags).order_by("pk")
     if lock:

@@ -33,6 +33,7 @@ from delivery.issues.publish import locked_draft
 from delivery.models import Broadcast, Issue, IssueCard, IssueItem, IssueVersion, SetAside
 from delivery.models.delivery import NOT_FINISHED
 from delivery.rendering.errors import Rendered
+from delivery.rules.audience import SERIES
 from delivery.rules.posts import Post
 from feeds.models import Item
 from feeds.parsing.entry import Entry
@@ -221,7 +222,7 @@ def refusal_to_edit(issue: Issue) -> str:
         return "It was posted elsewhere. Edit it there."
     if issue.version >= MOST_VERSIONS:
         return f"It was edited {MOST_VERSIONS} times, which is the limit."
-    is_going = "series" not in issue.audience and issue.paused_at is None
+    is_going = SERIES not in issue.audience and issue.paused_at is None
     if is_going and issue.deliveries.filter(state__in=NOT_FINISHED).exists():
         return "It’s being sent. Pause it first, then edit it."
     return ""

@@ -28,6 +28,7 @@ DELIVERIES_A_BATCH = 2000
 BY_PAUSE = Delivery.HeldFor.PAUSE
 PAUSED_BY_HAND = "Paused by hand."
 CANCELLED = "The rest of its issue was cancelled."
+CANCELLED_BY_HAND = "Cancelled by hand."
 PAUSED = "Its issue or newsletter is paused."
 CLICK_BUDGET = timedelta(seconds=2)
 # Seconds that a person waits for workers, and between two checks.
@@ -362,7 +363,7 @@ def cancel_delivery(*, delivery: Delivery) -> None:
     """Cancel a waiting delivery. Safe to repeat. Raises CannotAct for other states."""
     cancelled, held = Delivery.State.CANCELLED, Delivery.State.HELD
     waiting = Delivery.objects.filter(pk=delivery.pk, state__in=(*WAITING, held))
-    if waiting.update(state=cancelled, held_for="", last_error="Cancelled by hand."):
+    if waiting.update(state=cancelled, held_for="", last_error=CANCELLED_BY_HAND):
         return
     state = Delivery.objects.values_list("state", flat=True).get(pk=delivery.pk)
     if state != cancelled:

@@ -20,6 +20,7 @@ from delivery.issues.publish import LATE_KEY
 from delivery.models import Bounce, Delivery, Issue
 from delivery.models.delivery import NOT_FINISHED, PENDING_STATES
 from delivery.models.issue import SENT_HERE
+from delivery.rules.audience import SERIES
 from delivery.rules.progress import ARRIVED, ISSUE_FIGURE, SentStretch, state_of, stretches, total, waiting
 from subscriptions.models import Subscribable
 from subscriptions.subscribers.counts import large_newsletters
@@ -120,7 +121,7 @@ def newest_of_each(newsletters: Iterable[int]) -> list[Issue]:
 
     Emails of a series are no issues of the newsletter.
     """
-    here = SENT_HERE & ~Q(audience__has_key="series")
+    here = SENT_HERE & ~Q(audience__has_key=SERIES)
     out = Issue.objects.filter(here, subscribable=OuterRef("pk"), published_at__isnull=False)
     newest = Subquery(out.order_by("-published_at", "-pk").values("pk")[:1])
     rows = Subscribable.objects.filter(pk__in=list(newsletters)).order_by().values_list(newest)

@@ -1,28 +1,21 @@
 """The series of a newsletter: emails for each new subscriber, days apart.
 
 An email of a series is a Broadcast with a place. Switched on, it has an issue that is never published:
-`send_series` queues it for each subscriber in time. A SeriesRun says what a subscriber has, so that order and
-days may change, and the ledger lets nobody have an issue twice.
+send_series.py queues it for each subscriber in time.
 """
 
 import logging
 import secrets
-from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
-from zoneinfo import ZoneInfo
 
 from django.db import transaction
-from django.db.models import Exists, Max, OuterRef, Q, QuerySet, Subquery
+from django.db.models import Exists, Max, OuterRef, QuerySet, Subquery
 from django.utils import translation
 
 from channels.languages import spoken
-from common.clock import utcnow
-from common.db.bulk import update_rows
-from common.db.prepared import AnyRows
-from common.passes import TimeBudget
 from common.ports.panels import CannotAct
 from delivery.issues.audience import named_now
 from delivery.issues.broadcasts import (
@@ -37,42 +30,20 @@ from delivery.issues.broadcasts import (
 from delivery.issues.contents import Collected, card_of, issue_facts
 from delivery.issues.corrected import as_sent
 from delivery.issues.draft_edits import replace_text
-from delivery.issues.pause import NotRetryable, locked_issue, retry_delivery
-from delivery.issues.publish import queue
-from delivery.models import Broadcast, Delivery, Issue, IssueCard, IssueItem, Restore
-from delivery.models.delivery import NOT_FINISHED
+from delivery.models import Broadcast, Issue, IssueCard, IssueItem
 from delivery.rendering import subjects
 from delivery.rendering.errors import Rendered
 from delivery.rendering.issue import render_issue
-from delivery.rules.audience import Audience
+from delivery.rules.audience import SERIES, Audience
 from delivery.rules.posts import Post
-from delivery.rules.series import (
-    LONGEST_WAIT,
-    LOOK_AGAIN,
-    MOST_EMAILS,
-    Act,
-    Last,
-    RunFacts,
-    Step,
-    decide,
-    decide_restored,
-    due_at,
-    next_step,
-)
+from delivery.rules.series import LONGEST_WAIT, MOST_EMAILS
 from feeds.models import ItemVersion
 from feeds.parsing.entry import Entry
 from feeds.polling.whole import has_text
-from subscriptions.models import SeriesRun, Subscribable, Subscription, Suppression
+from subscriptions.models import SeriesRun, Subscribable
 from subscriptions.rules.edits import moved
-from subscriptions.subscribers.series import begin_series
 
 log = logging.getLogger(__name__)
-RUNS_A_BATCH = 500
-# Marks their deliveries.
-SERIES_KEY = "series"
-BY_HAND = "Cancelled by hand."
-# For rows that had no lane yet, and after an error.
-SOON, AFTER_ERROR = timedelta(minutes=1), timedelta(minutes=15)
 
 
 def emails_of(newsletter: Subscribable) -> "QuerySet[Broadcast]":
@@ -97,7 +68,7 @@ def add_email(*, newsletter: Subscribable, author: str, now: datetime, **texts: 
 @transaction.atomic
 def take_email(*, letter_id: int, days: int | None, now: datetime) -> None:
     """Put a draft, or an email that was removed, at the end of the series. Raises CannotAct."""
-    letter = Broadcast.objects.filter(pk=letter_id, series_place=None, audience__has_key=SERIES_KEY).first()
+    letter = Broadcast.objects.filter(pk=letter_id, series_place=None, audience__has_key=SERIES).first()
     letter = letter or locked_letter(letter_id)
     if letter.send_at is not None or (letter.issue is not None and letter.issue.pruned_at):
         raise CannotAct(f"“{letter}” is scheduled, or its text was deleted after KEEP_DAYS.")
@@ -264,197 +235,3 @@ def refresh_posts(newsletter: Subscribable, *, now: datetime) -> None:
             log.exception("a correction was not taken into a series", extra={"letter": letter.pk})
         # Once, even if it failed.
         Broadcast.objects.filter(pk=letter.pk).update(changed_at=now)
-
-
-def due_series(now: datetime) -> "QuerySet[Subscribable]":
-    """Return newsletters whose series may have something to send."""
-    rows = Subscribable.objects.filter(
-        welcome="series", stopped=False, sending_paused_at=None, channel="email"
-    )
-    due = SeriesRun.objects.filter(newsletter=OuterRef("pk"), due_at__lte=now).order_by("due_at")
-    # One row per newsletter: PostgreSQL turns EXISTS into a join over all due rows.
-    return rows.annotate(one_due=Subquery(due.values("pk")[:1])).filter(one_due__isnull=False)
-
-
-_DUE = AnyRows(lambda now: (due_series(now),))
-
-
-def send_series(*, clock: Callable[[], datetime] = utcnow, budget: timedelta | None = None) -> int:
-    """Queue emails for whom they are due, within the budget. Return how many."""
-    left, queued = TimeBudget(budget), 0
-    if not _DUE.at(clock()):
-        return 0
-    for newsletter in list(due_series(clock()).order_by("pk")):
-        try:
-            refresh_posts(newsletter, now=clock())
-            while not left.is_spent and (looked_at := _send_batch(newsletter, clock())) is not None:
-                queued += looked_at
-        except Exception:
-            log.exception("a series failed", extra={"newsletter": newsletter.pk})
-            _put_off(newsletter, clock())
-    return queued
-
-
-def _put_off(newsletter: Subscribable, now: datetime) -> None:
-    due = SeriesRun.objects.filter(newsletter=newsletter, due_at__lte=now).order_by("due_at", "pk")
-    keys = list(due.values_list("pk", flat=True)[:RUNS_A_BATCH])
-    SeriesRun.objects.filter(pk__in=keys).update(due_at=now + AFTER_ERROR)
-
-
-@transaction.atomic
-def _send_batch(newsletter: Subscribable, now: datetime) -> int | None:
-    """Decide about the next runs. Return how many emails were queued, None without any run."""
-    rows = SeriesRun.objects.filter(newsletter=newsletter, due_at__lte=now)
-    rows = rows.select_related("subscription__destination").order_by("due_at", "pk")
-    runs = list(rows.select_for_update(skip_locked=True, of=("self",), no_key=True)[:RUNS_A_BATCH])
-    if not runs:
-        return None
-    restore = Restore.objects.filter(released_at=None).order_by("begun_at").first()
-    letters = {letter.pk: letter for letter in _switched_on(newsletter)}
-    steps = [_step(letter) for letter in letters.values()]
-    wanted: dict[int, list[tuple[SeriesRun, RunFacts]]] = defaultdict(list)
-    for run, facts, missed in _facts_of(newsletter, runs, steps, now):
-        if restore is not None:
-            # All that may have been sent since the backup is queued, and claims hold it for a person.
-            decision = decide_restored(facts, steps, restore.begun_at, now)
-        else:
-            decision = decide(facts, steps, now)
-        run.due_at = decision.at
-        if decision.act is Act.SEND and decision.step is not None:
-            wanted[decision.step.key].append((run, facts))
-        elif decision.act is Act.REPEAT and missed is not None and not _repeat(missed, now):
-            run.due_at = now + LOOK_AGAIN
-        elif decision.act is Act.END:
-            run.ended_at = now
-    queued = sum(
-        _queue(letters[key], each, steps, now, is_restoring=restore is not None)
-        for key, each in wanted.items()
-    )
-    update_rows(runs, ["sent", "last_at", "due_at", "ended_at"])
-    return queued
-
-
-def _switched_on(newsletter: Subscribable) -> "QuerySet[Broadcast]":
-    there = emails_of(newsletter).filter(issue__isnull=False)
-    return there.filter(issue__cancelled_at=None, issue__pruned_at=None)
-
-
-def _step(letter: Broadcast) -> Step:
-    is_paused = letter.issue is not None and letter.issue.paused_at is not None
-    return Step(letter.pk, letter.series_days, is_paused, letter.post_item_id or 0)
-
-
-def _facts_of(
-    newsletter: Subscribable, runs: Sequence[SeriesRun], steps: Sequence[Step], now: datetime
-) -> Iterable[tuple[SeriesRun, RunFacts, Delivery | None]]:
-    """Return each run with its facts and its last delivery. A handful of queries."""
-    people = {run.subscription.destination_id for run in runs}
-    cores = {run.subscription.destination.core for run in runs}
-    suppressed = set(Suppression.objects.filter(core__in=cores).values_list("kind", "core"))
-    issues = dict(
-        Broadcast.objects.filter(pk__in={key for run in runs for key in run.sent}).values_list("pk", "issue")
-    )
-    latest = {issues.get(run.sent[-1]) for run in runs if run.sent}
-    rows = Delivery.objects.filter(destination__in=people, issue__in=issues.values()).select_related("issue")
-    # After a restore several may have been cancelled.
-    rows = rows.filter(Q(issue__in=latest - {None}) | Q(state=Delivery.State.CANCELLED))
-    there = {(row.issue_id, row.destination_id): row for row in rows.defer("issue__html", "issue__text")}
-    had = _had(people, {step.item for step in steps if step.item})
-    for run in runs:
-        row, to = run.subscription, run.subscription.destination
-        mine = [there.get((issues.get(key), to.pk)) for key in run.sent]
-        missed = (each for each in mine if each is not None and _last(each, True) is Last.MISSED)
-        before = next(missed, mine[-1] if mine else None)
-        sent_at = before.sent_at if before is not None else None
-        yield (
-            run,
-            RunFacts(
-                since=sent_at or run.last_at or run.begun_at,
-                sent=run.sent,
-                had=had.get(to.pk, ()),
-                last=_last(before, bool(run.sent)),
-                zone=ZoneInfo(run.time_zone) if run.time_zone else newsletter.zone,
-                at=newsletter.series_time,
-                is_confirmed=row.status == Subscription.Status.CONFIRMED and row.ended_at is None,
-                is_blocked=to.disabled_at is not None or (to.kind, to.core) in suppressed,
-                paused_until=row.paused_until,
-                back_by=row.undo_until,
-            ),
-            before,
-        )
-
-
-def _last(before: Delivery | None, any_sent: bool) -> Last:
-    if before is None:
-        # Perhaps to an earlier address.
-        return Last.OVER if any_sent else Last.NONE
-    if before.state in NOT_FINISHED:
-        return Last.GOING
-    is_dropped = before.issue is None or before.issue.cancelled_at is not None or before.last_error == BY_HAND
-    return Last.MISSED if before.state == Delivery.State.CANCELLED and not is_dropped else Last.OVER
-
-
-def _had(people: Collection[int], items: Collection[int]) -> Mapping[int, set[int]]:
-    """Return which of these posts each person has, from an issue."""
-    found: dict[int, set[int]] = defaultdict(set)
-    if items:
-        rows = Delivery.objects.filter(destination__in=people, issue__issue_items__item__in=items)
-        rows = rows.exclude(state=Delivery.State.CANCELLED).order_by()
-        for to, item in rows.values_list("destination", "issue__issue_items__item"):
-            found[to].add(item)
-    return found
-
-
-def _repeat(missed: Delivery, now: datetime) -> bool:
-    try:
-        retry_delivery(delivery=missed, now=now)
-    except NotRetryable as error:
-        log.info("an email of a series stays cancelled: %s", error, extra={"delivery": missed.pk})
-        return False
-    return True
-
-
-def _queue(
-    letter: Broadcast,
-    wanted: Sequence[tuple[SeriesRun, RunFacts]],
-    steps: Sequence[Step],
-    now: datetime,
-    *,
-    is_restoring: bool,
-) -> int:
-    """Queue an email for these runs, and set when to look at each again."""
-    issue = letter.issue
-    assert issue is not None  # noqa: S101 - it is switched on
-    # An edit locks it, too, so that the version is the newest.
-    issue.version = locked_issue(issue.pk).version
-    issue.subscribable = letter.subscribable
-    mine = Delivery.objects.filter(issue=issue)
-    theirs = mine.filter(destination=OuterRef("destination"))
-    keys = [run.subscription_id for run, _ in wanted]
-    recipients = Subscription.objects.filter(~Exists(theirs), pk__in=keys)
-    queued = queue(issue=issue, recipients=recipients, now=now, key=SERIES_KEY)
-    people = [run.subscription.destination_id for run, _ in wanted]
-    there = set(mine.filter(destination__in=people).values_list("destination", flat=True))
-    for run, facts in wanted:
-        if run.subscription.destination_id not in there:
-            run.due_at = now + SOON
-            continue
-        run.last_at = due_at(_step(letter), facts) if is_restoring else now
-        run.sent = [*run.sent, letter.pk]
-        after = replace(facts, sent=run.sent, since=run.last_at)
-        step = next_step(steps, after)
-        # After the last one, look whether it has arrived.
-        run.due_at = due_at(step, after) if step else now + LOOK_AGAIN
-    return queued
-
-
-@transaction.atomic
-def begin_for(*, subscription: Subscription, now: datetime) -> None:
-    """Begin the series for a subscriber who is here already. Raises CannotAct."""
-    newsletter = subscription.subscribable
-    if newsletter.welcome != Subscribable.Welcome.SERIES:
-        raise CannotAct(f"“{newsletter}” has no series for new subscribers. Switch it on first.")
-    rows = Subscription.objects.confirmed().select_for_update(no_key=True).filter(pk=subscription.pk)
-    if (locked := rows.first()) is None or locked.is_beside:
-        raise CannotAct("Only somebody who gets the newsletter by email can begin the series.")
-    begin_series([locked], now=now)

@@ -14,7 +14,7 @@ from delivery.engine.claim import AlreadyOpen, begin, go, held_issues, is_open
 from delivery.engine.send_pass import Wait, letters_put_off, resting, send_due
 from delivery.issues.complete import complete_due
 from delivery.issues.pause import cancel_issue, make_collections_due, make_deliveries_due
-from delivery.issues.series import send_series
+from delivery.issues.send_series import send_series
 from delivery.privacy.retention import prunable, prune_old_data
 from feeds.models import Feed, Item
 from feeds.polling.poll import poll_due

@@ -19,13 +19,15 @@ from delivery.issues.broadcasts import (
     send_letter,
     unschedule_letter,
 )
-from delivery.issues.series import begin_for, remove_email, switch_on, take_email
+from delivery.issues.send_series import begin_for
+from delivery.issues.series import remove_email, switch_on, take_email
 from delivery.letters.templates import preview_written
 from delivery.letters.trial import send_test_written
 from delivery.models import Broadcast
 from delivery.models.issue import LETTER_STATES
 from delivery.resources.deliveries import delivery_row
-from subscriptions.models import Subscription
+from delivery.rules.audience import SERIES
+from subscriptions.models import Subscribable, Subscription
 from subscriptions.resources.newsletters import of_newsletter
 from subscriptions.resources.subscribers import Subscribers
 
@@ -53,7 +55,7 @@ def asks_about_letters(letters: Sequence[Broadcast]) -> list[str]:
 def fits_series(letter: Broadcast) -> bool:
     """Return whether it is a draft, or was removed from the series."""
     is_there = letter.series_place is not None or letter.send_at is not None
-    return not is_there and (letter.issue_id is None or "series" in letter.audience)
+    return not is_there and (letter.issue_id is None or SERIES in letter.audience)
 
 
 class Letters(Resource[Broadcast]):
@@ -194,7 +196,7 @@ class SeriesSubscribers(Subscribers):
         "Begin the series",
         command="begin_series",
         on=(COMMAND, ADMIN),
-        fits=lambda row: row.subscribable.welcome == "series",
+        fits=lambda row: row.subscribable.welcome == Subscribable.Welcome.SERIES,
         most=1000,
     )
     def begin_series(self, row: Subscription, *, now: datetime) -> str:

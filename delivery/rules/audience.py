@@ -9,8 +9,9 @@ from typing import Any
 
 from common.refused import Refused
 
-AUDIENCE_PARTS = ("any_of", "none_of", "others", "got", "series")
-NARROWING = ("any_of", "none_of", "got", "series")
+SERIES = "series"
+AUDIENCE_PARTS = ("any_of", "none_of", "others", "got", SERIES)
+NARROWING = ("any_of", "none_of", "got", SERIES)
 
 
 def is_for_some(stored: Mapping[str, Any]) -> bool:

@@ -17,9 +17,8 @@ BLOCKED_LOOK = timedelta(days=7)
 
 
 class Last(StrEnum):
-    """The email before: none, on its way, over, or cancelled because the subscriber was away."""
+    """The email before: on its way, cancelled because the subscriber was away, or over (or there is none)."""
 
-    NONE = "none"
     GOING = "going"
     OVER = "over"
     MISSED = "missed"

@@ -34,6 +34,7 @@ class Migration(migrations.Migration):
                 ('time_zone', models.CharField(blank=True, default='', max_length=64)),
                 ('begun_at', models.DateTimeField(default=django.utils.timezone.now)),
                 ('sent', models.JSONField(default=list)),
+                ('deliveries', models.JSONField(default=list)),
                 ('last_at', models.DateTimeField(null=True)),
                 ('due_at', models.DateTimeField(null=True)),
                 ('ended_at', models.DateTimeField(null=True)),

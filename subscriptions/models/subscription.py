@@ -192,7 +192,7 @@ class FrequencyChange(models.Model):
 
 
 class SeriesRun(models.Model):
-    """A subscriber's way through the series of a newsletter (delivery/issues/series.py).
+    """A subscriber's way through the series of a newsletter (delivery/issues/send_series.py).
 
     After a switch, `subscription` is the one to the other newsletter.
     """
@@ -211,8 +211,9 @@ class SeriesRun(models.Model):
     # Of the subscriber's browser. Empty: the newsletter's.
     time_zone = models.CharField(max_length=64, blank=True, default="")
     begun_at = models.DateTimeField(default=timezone.now)
-    # Keys of the emails that were queued, in their order, and when the last one was.
+    # Keys of the emails that were queued and of their deliveries, in order, and when the last one was.
     sent = models.JSONField(default=list)
+    deliveries = models.JSONField(default=list)
     last_at = models.DateTimeField(null=True)
     # When to look what to do. None: it is over, or waits until they come back.
     due_at = models.DateTimeField(null=True)

@@ -1,4 +1,4 @@
-"""Begin, continue and carry subscribers' runs through a series, which delivery/issues/series.py sends.
+"""Begin, continue and carry subscribers' runs through a series, which is sent by delivery/issues.
 
 All run in the caller's transaction, which has locked the subscriptions.
 """

@@ -4,7 +4,8 @@ from datetime import datetime, time, timedelta
 
 import pytest
 
-from delivery.issues.series import emails_of, send_series
+from delivery.issues.send_series import send_series
+from delivery.issues.series import emails_of
 from delivery.models import Delivery
 from demo.content import BLOG_POSTS
 from demo.content.post import ZONE

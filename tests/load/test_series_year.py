@@ -14,10 +14,12 @@ from django.db import transaction
 
 from channels.base import Sent
 from delivery.engine import claim
-from delivery.issues import publish, series
+from delivery.issues import publish
+from delivery.issues import send_series as sending
 from delivery.issues.frequency_switches import apply_frequency_changes, switches_to_apply
 from delivery.issues.pause import cancel_delivery
-from delivery.issues.series import add_email, begin_for, due_series, emails_of, send_series, switch_on
+from delivery.issues.send_series import begin_for, due_series, send_series
+from delivery.issues.series import add_email, emails_of, set_days, switch_on
 from delivery.models import Delivery, Lane
 from subscriptions.models import SeriesRun, Subscription
 from subscriptions.rules.origin import Origin
@@ -67,7 +69,7 @@ class Year:
         for number, subject in enumerate(LESSONS):
             letter = add_email(newsletter=self.daily, author="ada", now=NOW, subject=subject, markdown="Hi")
             switch_on(letter_id=letter.pk, version=letter.version, now=NOW)
-            series.set_days(letter_id=letter.pk, days=number and 1 + number % 3, now=NOW)
+            set_days(letter_id=letter.pk, days=number and 1 + number % 3, now=NOW)
 
     def run(self) -> None:
         moment = NOW
@@ -172,7 +174,7 @@ class Year:
 
     def killed_pass(self, now: datetime) -> None:
         with pytest.MonkeyPatch.context() as patch, suppress(Killed):
-            patch.setattr(series, "queue", self.dying(publish.queue))
+            patch.setattr(sending, "queue", self.dying(publish.queue))
             send_series(clock=lambda: now)
 
     def dying(self, act: Any) -> Any:

@@ -14,15 +14,14 @@ from delivery.issues.draft_edits import rewrite_letter
 from delivery.issues.pause import cancel_delivery, cancel_issue, pause_newsletter, resume_newsletter
 from delivery.issues.publish import late_subscribers, publish
 from delivery.issues.reach import reach_of
+from delivery.issues.send_series import begin_for, send_series
 from delivery.issues.series import (
     add_email,
     add_posts,
     archived_posts,
-    begin_for,
     emails_of,
     move_email,
     remove_email,
-    send_series,
     set_days,
     switch_on,
     take_email,
@@ -41,6 +40,7 @@ from subscriptions.subscribers.sign_up import confirm_waiting
 from tests.delivery.ledger import HOUR, MINUTE, claimed, ended
 from tests.factories import (
     NOW,
+    DestinationFactory,
     IssueFactory,
     IssueItemFactory,
     SubscribableFactory,
@@ -227,6 +227,38 @@ def test_all_that_a_pause_cancelled_is_repeated_in_order() -> None:
     Delivery.objects.update(state="cancelled", sent_at=None, last_error="Paused until 2026-03-04.")
     over(range(3, 5))
     assert subjects(ada) == ["Lesson 1", "Lesson 2"]
+
+
+def test_what_a_pause_cancelled_at_an_earlier_address_arrives_at_the_present_one() -> None:
+    ada = joined(a_series(2))
+    passed(NOW, sends=False)
+    Subscription.objects.filter(pk=ada.pk).update(paused_until=NOW + 2 * DAY)
+    over([0])
+    ada.destination = DestinationFactory()
+    ada.save(update_fields=["destination"])
+    over(range(1, 6))
+    assert subjects(ada) == ["Lesson 1", "Lesson 2"]
+    assert Delivery.objects.filter(state="sent").count() == 2
+
+
+def test_what_waits_at_an_earlier_address_is_waited_for() -> None:
+    ada = joined(a_series(2))
+    passed(NOW, sends=False)
+    Subscription.objects.filter(pk=ada.pk).update(destination=DestinationFactory())
+    passed(NOW + 2 * DAY, sends=False)
+    assert Delivery.objects.count() == 1
+    over(range(2, 5))
+    assert Delivery.objects.filter(state="sent").count() == 2
+
+
+def test_a_cancelled_email_that_was_removed_is_not_repeated() -> None:
+    ada = joined(a_series(2))
+    passed(NOW, sends=False)
+    Subscription.objects.filter(pk=ada.pk).update(paused_until=NOW + 2 * DAY)
+    over([0])
+    remove_email(letter_id=Broadcast.objects.earliest("pk").pk)
+    over(range(1, 6))
+    assert subjects(ada) == ["Lesson 2"]
 
 
 def test_what_an_admin_cancelled_is_not_sent_again() -> None:

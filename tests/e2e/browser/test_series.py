@@ -9,7 +9,8 @@ from playwright.sync_api import expect
 
 from channels.base import Sent
 from common.clock import utcnow
-from delivery.issues.series import emails_of, send_series
+from delivery.issues.send_series import send_series
+from delivery.issues.series import emails_of
 from delivery.models import Delivery
 from subscriptions import links
 from subscriptions.models import SeriesRun, Subscribable
