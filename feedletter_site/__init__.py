@@ -6,10 +6,8 @@ from feedletter_site.errors import tell_in_a_sentence
 
 __all__ = ["celery_app"]
 
-# Only feeds.polling.page_child needs them. requests and bs4 would load them into every process (9 MB),
-# and bs4 would parse by lxml, with other results.
+# Only feeds.polling.page_child needs it. requests would load it into every process (2 MB).
 sys.modules.setdefault("chardet", None)  # type: ignore[arg-type]
-sys.modules.setdefault("lxml", None)  # type: ignore[arg-type]
 
 # Python would look through the modules, which stay, for garbage again and again while they load.
 gc.set_threshold(50_000)

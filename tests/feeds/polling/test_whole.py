@@ -89,10 +89,8 @@ def test_a_post_is_final_once_its_page_was_read(excerpts: Blog) -> None:
 
 
 def test_only_the_child_process_loads_the_library() -> None:
-    for name in ("mf2py", "requests"):
-        import_module(name)
-
-    assert [sys.modules.get(name) for name in ("lxml", "chardet", "readability")] == [None] * 3
+    import_module("requests")
+    assert [sys.modules.get(name) for name in ("chardet", "readability")] == [None] * 2
 
 
 def test_feeds_without_the_setting_ask_for_no_page(blog: Blog) -> None:
