@@ -185,8 +185,7 @@ def _pick(row: Any) -> Pick:
     url = url if scheme(url) in ("http", "https") else ""
     source = one_line((feed.title or feed.host) if feed else "") or (urlsplit(url).hostname or "")
     title = shortened(one_line(row.name or row.summary or row.text or url), LONGEST_TITLE)
-    quoted = format_html('<a href="{}">{}</a>', url, title) if url else title
-    quote = format_html("<blockquote><p>{}<br>{}</p></blockquote>", quoted, source)
+
     # Both escape what a person typed.
     note = mark_safe(linebreaks(urlize(row.note, autoescape=True)))  # noqa: S308
     return Pick(
@@ -196,5 +195,7 @@ def _pick(row: Any) -> Pick:
         url=url,
         at=row.at,
         tags=tuple(_tags(row.tags.split(","))),
-        html=format_html("{}{}", note if row.note else "", quote),
+        html=format_html(
+            "{}{}", note if row.note else "", format_html("<p>— {}</p>", source) if source else ""
+        ),
     )

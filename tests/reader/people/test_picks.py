@@ -84,7 +84,7 @@ def titles(feed: Feed) -> set[str]:
 
 
 @pytest.mark.parametrize("kind", TYPES)
-def test_the_note_stands_above_the_quoted_title_and_source(
+def test_a_pick_has_the_posts_title_the_note_and_the_source(
     picks: Reader, post: Callable[[str], TimelineEntry], client: Client, kind: str
 ) -> None:
     note(picks, post("Tides"), "Read <this>\n\nfirst", tags="maps, Sea, maps")
@@ -95,11 +95,7 @@ def test_the_note_stands_above_the_quoted_title_and_source(
     (entry,) = parse(response.content, content_type=TYPES[kind], url=address_of(picks, kind)).entries
     assert (entry.title, entry.link) == ("Tides", "https://harbour.example/Tides")
     assert entry.published == at(1)
-    words = "<p>Read &lt;this&gt;</p>\n\n<p>first</p>"
-    quote = (
-        '<blockquote><p><a href="https://harbour.example/Tides">Tides</a><br>Harbour news</p></blockquote>'
-    )
-    assert entry.html == words + quote
+    assert entry.html == "<p>Read &lt;this&gt;</p>\n\n<p>first</p><p>— Harbour news</p>"
     document = own_document(address_of(picks, kind), at(2))
     assert document is not None
     assert document.fetched.body == response.content
