@@ -1,6 +1,7 @@
 """Newsletters as actors: switched on and off, their documents, this site's key."""
 
 import json
+from collections.abc import Mapping
 from datetime import datetime
 from html import escape
 from typing import Any
@@ -67,16 +68,11 @@ def site_actor() -> Actor:
     return Actor(f"{settings.SITE_URL}/fediverse/")
 
 
-def refuse_followers(newsletter: Subscribable) -> None:
-    """Raise ValidationError for a newsletter that can't have any."""
-    if newsletter.visibility != Subscribable.Visibility.PUBLIC:
-        raise ValidationError(NO_PAGES)
-
-
 @transaction.atomic
 def switch_on(newsletter: Subscribable, *, now: datetime) -> ActorRow:
     """Let it be followed. Idempotent. Raises ValidationError."""
-    refuse_followers(newsletter)
+    if newsletter.visibility != Subscribable.Visibility.PUBLIC:
+        raise ValidationError(NO_PAGES)
     private_key()
     row, is_new = ActorRow.objects.update_or_create(newsletter=newsletter, defaults={"is_on": True})
     set_companion(newsletter, KEY, is_on=True)
@@ -112,6 +108,7 @@ def actor_document(row: ActorRow) -> dict[str, Any]:
     newsletter = row.newsletter
     ours = Actor(page_url(newsletter))
     brand = brand_of(newsletter)
+    sites = newsletter.feeds.order_by("pk").values_list("site_url", flat=True)[:MOST_SITES]
     document = _document(ours, newsletter.name, "Service") | {
         "name": str(newsletter),
         "summary": f"<p>{escape(newsletter.description)}</p>" if newsletter.description else "",
@@ -122,7 +119,7 @@ def actor_document(row: ActorRow) -> dict[str, Any]:
         "followers": ours.followers,
         "outbox": f"{ours.page}outbox",
         "to": [PUBLIC],
-        "attachment": [_link("Website", url) for url in _sites(newsletter)],
+        "attachment": [_link("Website", url) for url in dict.fromkeys(filter(None, map(postable, sites)))],
     }
     if row.also_known_as:
         document["alsoKnownAs"] = row.also_known_as
@@ -152,11 +149,6 @@ def _document(actor: Actor, name: str, kind: str) -> dict[str, Any]:
     }
 
 
-def _sites(newsletter: Subscribable) -> list[str]:
-    sites = newsletter.feeds.order_by("pk").values_list("site_url", flat=True)[:MOST_SITES]
-    return list(dict.fromkeys(filter(None, map(postable, sites))))
-
-
 def _link(name: str, url: str) -> Document:
     # Mastodon verifies a value that is only this.
     value = f'<a href="{escape(url)}" rel="me">{escape(url)}</a>'
@@ -172,11 +164,7 @@ def fetch_account(url: str, *, now: datetime) -> RemoteAccount:
     """Fetch an account by a signed request. Raises Unfetched."""
     address = url.partition("#")[0]
     headers = sign(SignedRequest("GET", address), private=private_key(), key_id=site_actor().key_id, now=now)
-    headers["Accept"] = ACCEPT
-    try:
-        answer = client().get(address, headers=headers, timeout=FETCH_SECONDS, max_bytes=LARGEST_DOCUMENT)
-    except FetchError as error:
-        raise Unfetched(str(error)) from error
+    answer = _get(address, {**headers, "Accept": ACCEPT})
     if answer.status != 200:
         raise Unfetched(f"{address} answered {answer.status}.", is_gone=answer.status in (404, 410))
     if answer.url != address or "json" not in answer.headers.get("content-type", ""):
@@ -194,19 +182,19 @@ def find_account(typed: str, *, now: datetime) -> RemoteAccount:
         return fetch_account(typed.strip(), now=now)
     scheme = urlsplit(settings.SITE_URL).scheme
     resource = quote(f"acct:{name}@{server}", safe=":@")
-    try:
-        answer = client().get(
-            f"{scheme}://{server}/.well-known/webfinger?resource={resource}",
-            headers={"Accept": "application/jrd+json"},
-            timeout=FETCH_SECONDS,
-            max_bytes=LARGEST_DOCUMENT,
-        )
-    except FetchError as error:
-        raise Unfetched(str(error)) from error
+    address = f"{scheme}://{server}/.well-known/webfinger?resource={resource}"
+    answer = _get(address, {"Accept": "application/jrd+json"})
     url = self_link(answer.body)
     if answer.status != 200 or not url:
         raise Unfetched(f"There is no account {typed.strip()[:100]}. Write it like @name@mastodon.example.")
     return fetch_account(url, now=now)
+
+
+def _get(url: str, headers: Mapping[str, str]) -> Any:
+    try:
+        return client().get(url, headers=headers, timeout=FETCH_SECONDS, max_bytes=LARGEST_DOCUMENT)
+    except FetchError as error:
+        raise Unfetched(str(error)) from error
 
 
 def self_link(body: bytes) -> str:

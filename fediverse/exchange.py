@@ -99,6 +99,10 @@ def receive(request: SignedRequest, asked: Asked, *, now: datetime) -> None:
     Activity.objects.bulk_create([row], ignore_conflicts=True)
 
 
+def to_exchange(now: datetime) -> tuple[QuerySet[Any], ...]:
+    return (Activity.objects.due(now), Outgoing.objects.due(now))
+
+
 def exchange_due(*, clock: Callable[[], datetime] = utcnow, budget: timedelta | None = None) -> int:
     """Apply received activities and deliver ours. Return how many."""
     left, done = TimeBudget(budget), 0
@@ -174,15 +178,14 @@ def _apply(row: Activity, now: datetime) -> bool:
         row.delete()
         return False
     except Unfetched as error:
-        if error.is_gone and asked and asked.purpose is Purpose.LEAVE:
-            account = None
-        else:
-            if error.is_gone:
-                _finish(row)
-            else:
-                _retry(row, now)
+        if not error.is_gone:
+            _retry(row, now)
             return False
-    is_move = asked and account and asked.purpose is Purpose.MOVE
+        if not asked or asked.purpose is not Purpose.LEAVE:
+            _finish(row)
+            return False
+        account = None
+    is_move = account and asked and asked.purpose is Purpose.MOVE
     moved = _moved(asked, now) if asked and is_move else None
     with transaction.atomic():
         if asked:
@@ -212,14 +215,8 @@ def _verified(row: Activity, asked: Asked, now: datetime) -> Account:
 
 
 def _know(account: Account, now: datetime) -> None:
-    facts = {
-        "handle": account.handle,
-        "inbox": account.inbox,
-        "shared_inbox": account.shared_inbox,
-        "key_id": account.key_id,
-        "public_key": account.public_key,
-        "fetched_at": now,
-    }
+    stored = ("handle", "inbox", "shared_inbox", "key_id", "public_key")
+    facts = {"fetched_at": now} | {name: getattr(account, name) for name in stored}
     with transaction.atomic():
         RemoteActor.objects.filter(key_id=account.key_id).exclude(uri=account.uri).delete()
         RemoteActor.objects.update_or_create(uri=account.uri, defaults=facts)

@@ -1,13 +1,18 @@
 from datetime import datetime
+from typing import Any
 
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
 from delivery.models import Issue
+from fediverse.rules.activities import LONGEST_ID
 from subscriptions.models import Destination, Subscribable
 
-LONGEST_ID = 500
+
+class DueQuerySet(models.QuerySet[Any]):
+    def due(self, now: datetime) -> "DueQuerySet":
+        return self.filter(due_at__lte=now)
 
 
 class Actor(models.Model):
@@ -57,11 +62,6 @@ class Follower(models.Model):
         return self.handle
 
 
-class ActivityQuerySet(models.QuerySet["Activity"]):
-    def due(self, now: datetime) -> "ActivityQuerySet":
-        return self.filter(due_at__lte=now)
-
-
 class Activity(models.Model):
     """Received and not yet verified. Afterwards only its id is kept, so that a replay is recognized."""
 
@@ -75,18 +75,13 @@ class Activity(models.Model):
     due_at = models.DateTimeField(null=True)
     attempts = models.PositiveSmallIntegerField(default=0)
 
-    objects = ActivityQuerySet.as_manager()
+    objects = DueQuerySet.as_manager()
 
     class Meta:
         indexes = (models.Index(name="activity_due", fields=["due_at"], condition=Q(due_at__isnull=False)),)
 
     def __str__(self) -> str:
         return self.uri
-
-
-class OutgoingQuerySet(models.QuerySet["Outgoing"]):
-    def due(self, now: datetime) -> "OutgoingQuerySet":
-        return self.filter(due_at__lte=now)
 
 
 class Outgoing(models.Model):
@@ -98,7 +93,7 @@ class Outgoing(models.Model):
     due_at = models.DateTimeField(db_index=True)
     attempts = models.PositiveSmallIntegerField(default=0)
 
-    objects = OutgoingQuerySet.as_manager()
+    objects = DueQuerySet.as_manager()
 
     def __str__(self) -> str:
         return f"{self.document.get('type')} to {self.inbox}"

@@ -32,10 +32,6 @@ class AliasForm(forms.Form):
         super().__init__(**options)
 
 
-def _actor(newsletter: Subscribable) -> Actor | None:
-    return Actor.objects.filter(newsletter=newsletter).first()
-
-
 def is_followable(newsletter: Subscribable) -> bool:
     return Actor.objects.filter(newsletter=newsletter, is_on=True).exists()
 
@@ -45,7 +41,7 @@ def may_be_followed(newsletter: Subscribable) -> bool:
 
 
 def followers(newsletter: Subscribable) -> Part:
-    actor = _actor(newsletter)
+    actor = Actor.objects.filter(newsletter=newsletter).first()
     if actor is None or not actor.is_on:
         kept = pluralize(actor.followers.count(), "follower") if actor else ""
         return (
@@ -55,9 +51,8 @@ def followers(newsletter: Subscribable) -> Part:
             ),
             Text(f"It is off. {kept} would get its issues again." if kept else "It is off.", "quiet"),
         )
-    newest = actor.followers.all()[:FOLLOWERS_SHOWN]
+    newest, count = actor.followers.all()[:FOLLOWERS_SHOWN], actor.followers.count()
     servers = actor.followers.values("server").distinct().count()
-    count = actor.followers.count()
     return (
         Facts(
             ("Handle", Strong(handle_of(newsletter))),

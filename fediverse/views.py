@@ -185,7 +185,7 @@ def inbox(request: HttpRequest, name: str = "") -> HttpResponse:
         return _answer(429, exchange.TOO_MANY)
     headers = {name.lower(): value for name, value in request.headers.items()}
     # The address that the sender signed, whatever a proxy makes of it.
-    headers["host"] = urlsplit(settings.SITE_URL).netloc
+    headers["host"] = host()
     url = f"{settings.SITE_URL}{request.get_full_path()}"
     try:
         asked = read(request.body, site=settings.SITE_URL)

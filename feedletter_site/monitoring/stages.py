@@ -24,7 +24,7 @@ from common.optional_apps import switched_on
 from common.program import MANAGE
 from delivery.models import Delivery, WebhookCall
 from delivery.work import collections_over, to_call, to_complete, to_import, to_send
-from fediverse.work import to_exchange
+from fediverse.exchange import to_exchange
 from feedletter_site.checks import unfit
 from feedletter_site.migrate_from.take_over import to_take_in
 from feedletter_site.models import Stage
