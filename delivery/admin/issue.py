@@ -7,7 +7,7 @@ from django.contrib import admin
 from django.contrib.admin import RelatedFieldListFilter, SimpleListFilter
 from django.db.models import QuerySet
 from django.forms.widgets import Script
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404
 from django.urls import URLPattern
 from django.views.decorators.http import require_POST
@@ -139,18 +139,12 @@ class IssueAdmin(ReadOnlyAdmin):
     def get_urls(self) -> list[URLPattern]:
         return [
             self.own_path("<int:pk>/progress/", self.progress_view, "issue_progress"),
-            self.own_path("<int:pk>/edit/", self.edit_view, "issue_edit"),
+            self.own_path("<int:pk>/edit/", edit_draft, "issue_edit"),
             self.own_path("<int:pk>/letter/", require_POST(self.letter_view), "issue_letter"),
-            self.own_path("next/<int:pk>/edit/", self.edit_next_view, "next_issue_edit"),
+            self.own_path("next/<int:pk>/edit/", edit_next, "next_issue_edit"),
             self.own_path("settling/<int:pk>/edit/", edit_settling, "settling_edit"),
             *super().get_urls(),
         ]
-
-    def edit_view(self, request: HttpRequest, pk: int) -> HttpResponse:
-        return edit_draft(request, pk, around=self.around(request))
-
-    def edit_next_view(self, request: HttpRequest, pk: int) -> HttpResponse:
-        return edit_next(request, pk, around=self.around(request))
 
     def letter_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         """Begin an email: a correction for the people who got this issue, or a copy of it."""
@@ -163,9 +157,6 @@ class IssueAdmin(ReadOnlyAdmin):
             begun = begin_correction(issue=issue, author=author, now=utcnow())
         return HttpResponseRedirect(object_url(begun))
 
-    def around(self, request: HttpRequest) -> dict[str, Any]:
-        return {**self.admin_site.each_context(request), "media": self.media}
-
     def form_beside(self, request: HttpRequest, obj: Issue) -> str:
         return EDIT_FORM if edits_words(obj, request) else ""
 
@@ -175,18 +166,13 @@ class IssueAdmin(ReadOnlyAdmin):
         """Save the draft's typed words before any action, such as approval."""
         key = request.POST.get("_on_page", "")
         issue = queryset.filter(pk=key).first() if key.isascii() and key.isdecimal() else None
-        if issue is not None:
-            refused = save_words_of_draft(request, issue, around=self.around(request))
-            if refused is not None:
-                return refused
-        return super().response_action(request, queryset, *args)
+        refused = save_words_of_draft(request, issue) if issue is not None else None
+        return refused or super().response_action(request, queryset, *args)
 
     def progress_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         """Return progress, chart and domains. Polled during sending."""
         require(self.has_view_permission(request))
-        issue = self.get_queryset(request).filter(pk=pk).first()
-        if issue is None:
-            raise Http404
+        issue = get_object_or_404(self.get_queryset(request), pk=pk)
         progress.count_for_page(issue)
         return HttpResponse(block(issue_figures.live(issue)))
 

@@ -78,12 +78,6 @@ class WordingForm(StyledForm, forms.Form):
         widget=UnfoldAdminTextareaWidget(attrs={"rows": 2}),
     )
 
-    def __init__(self, *args: Any, form_id: str = "", **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        if form_id:
-            for field in self.fields.values():
-                field.widget.attrs["form"] = form_id
-
     @property
     def wording(self) -> Wording:
         return Wording(**self.cleaned_data)
@@ -134,24 +128,21 @@ def next_issue(assignable: Assignable, request: HttpRequest, *, page: str = "") 
         "action": edit_url("next_issue", assignable.pk),
         "may": request.user.has_perm(MAY_EDIT_NEXT),
         "may_send": request.user.has_perm(MAY_SEND_NEXT),
-        "form_id": EDIT_FORM,
-        "shown": fingerprint(wording_of(assignable)) if newsletter.channel == "email" else "",
-        "words": _form(wording_of(assignable), "") if newsletter.channel == "email" else None,
-        "made": made_key(assignable),
-        "undo": _undone(assignable.steps),
+        # The key to find the issue if the collection becomes one while the page is open.
+        "made": f"{assignable.subscribable_id} {assignable.within_type_id}",
     }
     try:
         contents, rendered, problem = as_it_stands(assignable, now=utcnow())
     except (LetterError, CannotEdit) as error:
-        context = {**form, "problem": str(error)}
-        return Template("admin/delivery/edits/posts.html", context, request)
+        return _posts(assignable, request, wording_of(assignable), "", {**form, "problem": str(error)})
     zone = newsletter.zone
     joined = assignable.assignments.values_list("item_id", "assigned_at")
     said = {item: f"added {brief(at, zone=zone)}".replace("Y", "y") for item, at in joined}
     by_hand = contents.by_hand
     dropped = [post for post in contents.left_out if post.item_id not in {one.item_id for one in by_hand}]
-    if form["words"] is not None and rendered is not None:
-        form["words"] = _form(wording_of(assignable), rendered.subject)
+    gone = Item.objects.filter(assignables=assignable, set_aside_at__isnull=False).only("set_aside_at")
+    withdrawn = {item.pk: withdrawn_words(item, newsletter) for item in gone}
+    subject = rendered.subject if rendered is not None else ""
     context = {
         **form,
         "is_next": True,
@@ -162,11 +153,30 @@ def next_issue(assignable: Assignable, request: HttpRequest, *, page: str = "") 
         "posts": edit_rows(_entries(contents.posts), about=said, asked=request.GET),
         "proposal": _proposal(assignable, contents.posts),
         "out": edit_rows(_entries(by_hand)),
-        "withdrawn": edit_rows(_entries(contents.withdrawn), about=_withdrawn(assignable)),
+        "withdrawn": edit_rows(_entries(contents.withdrawn), about=withdrawn),
         "dropped": [(post.entry.title, contents.reasons.get(post.item_id, "")) for post in dropped],
         "problem": problem,
     }
-    return Template("admin/delivery/edits/posts.html", context, request)
+    return _posts(assignable, request, wording_of(assignable), subject, context)
+
+
+def _posts(
+    row: Assignable | Issue, request: HttpRequest, wording: Wording, usual: str, more: Mapping[str, Any]
+) -> Part:
+    """Show posts with buttons, and a form of the wording. `usual`: subject as it is now."""
+    is_mail = row.subscribable.channel == "email"
+    form = WordingForm(initial=asdict(wording)) if is_mail else None
+    if form is not None:
+        for field in form.fields.values():
+            field.widget.attrs["form"] = EDIT_FORM
+        form.fields["subject"].widget.attrs["placeholder"] = usual
+    context = {
+        "form_id": EDIT_FORM,
+        "shown": fingerprint(wording) if is_mail else "",
+        "words": form,
+        "undo": str(row.steps[-1]["said"]) if row.steps else "",
+    }
+    return Template("admin/delivery/edits/posts.html", {**context, **more}, request)
 
 
 def _proposal(assignable: Assignable, posts: Iterable[Post]) -> Any:
@@ -180,23 +190,6 @@ def _proposal(assignable: Assignable, posts: Iterable[Post]) -> Any:
         "titles": [titles[key] for key in given["order"] if key in titles],
         "texts": [(FIELD_NAMES[name], text) for name, text in given["words"].items()],
     }
-
-
-def _withdrawn(assignable: Assignable) -> dict[int, str]:
-    rows = Item.objects.filter(assignables=assignable, set_aside_at__isnull=False).only("set_aside_at")
-    return {item.pk: withdrawn_words(item, assignable.subscribable) for item in rows}
-
-
-def _form(wording: Wording, usual: str) -> WordingForm:
-    """`usual`: subject as it is now, shown in an empty field."""
-    form = WordingForm(initial=asdict(wording), form_id=EDIT_FORM)
-    form.fields["subject"].widget.attrs["placeholder"] = usual
-    return form
-
-
-def made_key(assignable: Assignable) -> str:
-    """Return the key to find the issue if the collection becomes one while the page is open."""
-    return f"{assignable.subscribable_id} {assignable.within_type_id}"
 
 
 def next_letter(assignable: Assignable) -> Part:
@@ -229,14 +222,10 @@ def draft_posts(issue: Issue, request: HttpRequest) -> Part:
     context = {
         "action": edit_url("issue", issue.pk),
         "may": request.user.has_perm(MAY_EDIT_DRAFTS),
-        "form_id": EDIT_FORM,
-        "shown": fingerprint(draft.wording) if issue.subscribable.channel == "email" else "",
-        "words": _form(draft.wording, issue.subject) if issue.subscribable.channel == "email" else None,
-        "undo": _undone(issue.steps),
         "posts": edit_rows([(post.item_id, _entry(post)) for post in draft.posts], asked=request.GET),
         "out": edit_rows([(post.item_id, _entry(post)) for post in draft.aside]),
     }
-    return Template("admin/delivery/edits/posts.html", context, request)
+    return _posts(issue, request, draft.wording, issue.subject, context)
 
 
 def is_edited_here(issue: Issue, request: HttpRequest) -> bool:
@@ -258,12 +247,12 @@ def mending(issue: Issue, request: HttpRequest) -> Part:
     is_ours = issue.published_at is not None and issue.issue_import_id is None
     if not is_ours or issue.subscribable.channel != "email" or not request.user.has_perm(MAY_EDIT_DRAFTS):
         return ""
-    letter = Broadcast.objects.filter(issue=issue).first()
+    letter, is_here = Broadcast.objects.filter(issue=issue).first(), is_edited_here(issue, request)
     address = f"{object_url(letter) if letter else object_url(issue)}?{EDITING}"
     context = {
         "refusal": refusal_to_edit(issue),
-        "edit_url": "" if is_edited_here(issue, request) else address,
-        "is_editing": EDITING in request.GET and is_edited_here(issue, request),
+        "edit_url": "" if is_here else address,
+        "is_editing": EDITING in request.GET and is_here,
         "is_paused": issue.paused_at is not None,
         "action": reverse("admin:delivery_issue_letter", args=[issue.pk]),
         "may_write": request.user.has_perm("delivery.add_broadcast"),
@@ -283,10 +272,6 @@ def text_counts(issue: Issue) -> list[str]:
         f"{pluralize(count, 'person', 'people')} got {version_words(issue, version)}."
         for version, count in counts
     ]
-
-
-def _undone(steps: Any) -> str:
-    return str(steps[-1]["said"]) if steps else ""
 
 
 def _entry(post: DraftPost) -> Entry:

@@ -3,14 +3,13 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from django.contrib import messages
-from django.core.exceptions import PermissionDenied
+from django.contrib import admin, messages
 from django.db.models import F
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpResponseRedirect
-from django.template.response import TemplateResponse
+from django.shortcuts import get_object_or_404
 
-from common.admin.html import list_url, object_url
-from common.admin.refusals import NO_ADDRESS, add_refusal, report
+from common.admin.html import list_url, object_url, page
+from common.admin.refusals import NO_ADDRESS, add_refusal, report, require
 from common.clock import utcnow
 from common.ports.panels import CannotAct
 from common.refused import Refused
@@ -38,28 +37,27 @@ from subscriptions.rules.edits import DOWN, FIRST, UP, Wording, fingerprint, sho
 
 # By the value of a button.
 Acts = Mapping[str, Callable[[], str]]
+MOVES = (UP, DOWN, FIRST, "after")
 SENDING_BUTTONS = ("send_now", "wait", "go")
+ANYWAY = "“{}” will be sent with the others."
 OUT_MEANWHILE = "Not saved. This issue was sent or became a draft before your change."
 
 
-def edit_next(request: HttpRequest, pk: int, *, around: Mapping[str, Any]) -> HttpResponse:
-    """Edit the collection. `around` is the admin's base context."""
-    _refuse(request, MAY_EDIT_NEXT)
+def edit_next(request: HttpRequest, pk: int) -> HttpResponse:
+    require(request.user.has_perm(MAY_EDIT_NEXT))
     row = Assignable.objects.select_related("subscribable").filter(pk=pk).first()
     if row is None:
-        return _gone(request, around)
-    do, now = request.POST.get("do", ""), utcnow()
+        return _gone(request)
+    do, latest, now = request.POST.get("do", ""), request.POST.get("latest"), utcnow()
     if do in SENDING_BUTTONS:
-        _refuse(request, MAY_SEND_NEXT)
+        require(request.user.has_perm(MAY_SEND_NEXT))
     item_id = _number(request)
+    way = do if do in (UP, DOWN, FIRST) else _number(request, "after")
     acts: Acts = {
-        "up": _quietly(lambda: move_post(assignable=row, item_id=item_id, way=UP)),
-        "down": _quietly(lambda: move_post(assignable=row, item_id=item_id, way=DOWN)),
-        "first": _quietly(lambda: move_post(assignable=row, item_id=item_id, way=FIRST)),
-        "after": _quietly(lambda: move_post(assignable=row, item_id=item_id, way=_number(request, "after"))),
+        **dict.fromkeys(MOVES, _quietly(lambda: move_post(assignable=row, item_id=item_id, way=way))),
         "out": lambda: out_words(edits.leave_out(assignable_id=pk, item_id=item_id, now=now)),
         "back": lambda: back_words(edits.put_back(assignable_id=pk, item_id=item_id, now=now)),
-        "anyway": lambda: anyway_words(edits.send_withdrawn(assignable_id=pk, item_id=item_id, now=now)),
+        "anyway": lambda: ANYWAY.format(edits.send_withdrawn(assignable_id=pk, item_id=item_id, now=now)),
         "usual": _quietly(lambda: edits.reorder(assignable_id=pk, order=[]), "The usual order is back."),
         "wait": _quietly(
             lambda: edits.wait_for_me(assignable_id=pk, waits=True),
@@ -68,50 +66,38 @@ def edit_next(request: HttpRequest, pk: int, *, around: Mapping[str, Any]) -> Ht
         "go": _quietly(
             lambda: edits.wait_for_me(assignable_id=pk, waits=False), "It will be sent on schedule."
         ),
-        "undo": lambda: f"Undone: {edits.undo_edit(assignable_id=pk, now=now, latest=_latest(request))}.",
+        "undo": lambda: f"Undone: {edits.undo_edit(assignable_id=pk, now=now, latest=latest)}.",
         "test": lambda: _test(request, row),
         "use": lambda: decide(assignable_id=pk, at=request.POST.get("proposal", ""), accepts=True),
         "dismiss": lambda: decide(assignable_id=pk, at=request.POST.get("proposal", ""), accepts=False),
     }
-    return _saved_and_acted(request, row, acts, around)
+    return _saved_and_acted(request, row, acts)
 
 
-def edit_draft(request: HttpRequest, pk: int, *, around: Mapping[str, Any]) -> HttpResponse:
-    _refuse(request, MAY_EDIT_DRAFTS)
-    issue = Issue.objects.defer("html", "text", "placeholders").filter(pk=pk).first()
-    if issue is None:
-        raise Http404
-    now, item_id = utcnow(), _number(request)
+def edit_draft(request: HttpRequest, pk: int) -> HttpResponse:
+    require(request.user.has_perm(MAY_EDIT_DRAFTS))
+    issue = get_object_or_404(Issue.objects.defer("html", "text", "placeholders"), pk=pk)
+    do, latest, now, item_id = request.POST.get("do"), request.POST.get("latest"), utcnow(), _number(request)
     given: dict[str, Any] = {"issue_id": pk, "item_id": item_id, "now": now}
+    way = do if do in (UP, DOWN, FIRST) else _number(request, "after")
     acts: Acts = {
-        "up": _quietly(lambda: draft_edits.move_in_draft(**given, way=UP)),
-        "down": _quietly(lambda: draft_edits.move_in_draft(**given, way=DOWN)),
-        "first": _quietly(lambda: draft_edits.move_in_draft(**given, way=FIRST)),
-        "after": _quietly(lambda: draft_edits.move_in_draft(**given, way=_number(request, "after"))),
+        **dict.fromkeys(MOVES, _quietly(lambda: draft_edits.move_in_draft(**given, way=way))),
         "out": _quietly(lambda: draft_edits.leave_out_of_draft(**given), out_words(_title(item_id))),
         "back": _quietly(lambda: draft_edits.put_back_in_draft(**given), back_words(_title(item_id))),
-        "undo": lambda: (
-            f"Undone: {draft_edits.undo_in_draft(issue_id=pk, now=now, latest=_latest(request))}."
-        ),
+        "undo": lambda: f"Undone: {draft_edits.undo_in_draft(issue_id=pk, now=now, latest=latest)}.",
     }
-    return _saved_and_acted(request, issue, acts, around)
+    return _saved_and_acted(request, issue, acts)
 
 
-def save_words_of_draft(
-    request: HttpRequest, issue: Issue, *, around: Mapping[str, Any]
-) -> HttpResponse | None:
+def save_words_of_draft(request: HttpRequest, issue: Issue) -> HttpResponse | None:
     """Save the draft's typed words. If refused, return a page with them."""
-    if not request.user.has_perm(MAY_EDIT_DRAFTS):
-        return None
-    return _save_words(request, issue, around)
+    return _save_words(request, issue) if request.user.has_perm(MAY_EDIT_DRAFTS) else None
 
 
 def edit_settling(request: HttpRequest, pk: int) -> HttpResponse:
     """Leave out a settling post, or put it back."""
-    _refuse(request, MAY_EDIT_NEXT)
-    newsletter = Subscribable.objects.filter(pk=pk).first()
-    if newsletter is None:
-        raise Http404
+    require(request.user.has_perm(MAY_EDIT_NEXT))
+    newsletter = get_object_or_404(Subscribable, pk=pk)
     now, item_id = utcnow(), _number(request)
     acts: Acts = {
         "out": lambda: out_words(edits.leave_out_ahead(subscribable_id=pk, item_id=item_id, now=now)),
@@ -128,10 +114,6 @@ def back_words(title: str) -> str:
     return f"“{title}” is back."
 
 
-def anyway_words(title: str) -> str:
-    return f"“{title}” will be sent with the others."
-
-
 def _quietly(act: Callable[[], object], said: str = "") -> Callable[[], str]:
     def run() -> str:
         act()
@@ -143,15 +125,6 @@ def _quietly(act: Callable[[], object], said: str = "") -> Callable[[], str]:
 def _title(item_id: int) -> str:
     item = Item.objects.defer("entry").filter(pk=item_id).first()
     return edits.short_title(item) if item else "The post"
-
-
-def _refuse(request: HttpRequest, permission: str) -> None:
-    if not request.user.has_perm(permission):
-        raise PermissionDenied
-
-
-def _latest(request: HttpRequest) -> str | None:
-    return request.POST.get("latest")
 
 
 def _number(request: HttpRequest, name: str = "post") -> int:
@@ -190,7 +163,7 @@ def _back(request: HttpRequest, row: Any) -> HttpResponse:
     return HttpResponseRedirect(f"{address}{place}")
 
 
-def _gone(request: HttpRequest, around: Mapping[str, Any]) -> HttpResponse:
+def _gone(request: HttpRequest) -> HttpResponse:
     """Answer for a collection that became an issue: put typed words into its draft, or show them."""
     if request.method != "POST":
         raise Http404
@@ -205,11 +178,11 @@ def _gone(request: HttpRequest, around: Mapping[str, Any]) -> HttpResponse:
         is_draft = issue.published_at is None and issue.cancelled_at is None
         if is_draft and request.user.has_perm(MAY_EDIT_DRAFTS):
             messages.warning(request, "This issue has become a draft. Your text was saved there.")
-            return _save_words(request, issue, around) or HttpResponseRedirect(object_url(issue))
+            return _save_words(request, issue) or HttpResponseRedirect(object_url(issue))
         form = WordingForm(request.POST)
         if any(request.POST.get(name) for name in form.fields):
             messages.error(request, OUT_MEANWHILE)
-            return _ask(request, issue, "Your text", around, form=form, is_over=True)
+            return _ask(request, issue, "Your text", form=form, is_over=True)
     messages.error(request, OUT_MEANWHILE)
     return HttpResponseRedirect(object_url(issue))
 
@@ -227,7 +200,7 @@ def _test(request: HttpRequest, row: Assignable) -> str:
     return f"We’ve sent a test to {address}."
 
 
-def _send_now(request: HttpRequest, row: Assignable, around: Mapping[str, Any]) -> HttpResponse:
+def _send_now(request: HttpRequest, row: Assignable) -> HttpResponse:
     """Show the number of readers first; send on confirmation."""
     newsletter = row.subscribable
     if "confirmed" not in request.POST:
@@ -238,14 +211,8 @@ def _send_now(request: HttpRequest, row: Assignable, around: Mapping[str, Any]) 
             sentences.append("Posts that settle later will be sent at the usual time.")
         if newsletter.sending_paused_at is not None:
             sentences.append("The newsletter is paused, so the emails wait until you resume it.")
-        return _ask(
-            request,
-            row,
-            "Send now",
-            around,
-            sentences=sentences,
-            posted=[("do", "send_now"), *_kept(request)],
-        )
+        posted = [("do", "send_now"), *_kept(request)]
+        return _ask(request, row, "Send now", sentences=sentences, posted=posted)
 
     def send() -> str:
         issue = make_now(assignable=row, now=utcnow())
@@ -261,9 +228,7 @@ def _send_now(request: HttpRequest, row: Assignable, around: Mapping[str, Any]) 
     return HttpResponseRedirect(edit_page(request, row) if there else _issue_or_newsletter(row))
 
 
-def _saved_and_acted(
-    request: HttpRequest, row: Assignable | Issue, acts: Acts, around: Mapping[str, Any]
-) -> HttpResponse:
+def _saved_and_acted(request: HttpRequest, row: Assignable | Issue, acts: Acts) -> HttpResponse:
     """Do a button's action and save the words typed beside it."""
     do = request.POST.get("do", "")
     if request.method != "POST":
@@ -273,19 +238,18 @@ def _saved_and_acted(
     if do == "undo":
         # Saved first, the words would be the step that is undone.
         is_undone = report(request, acts[do])
-        refused = _save_words(request, row, around, is_undone=is_undone)
-        return refused or _back(request, row)
-    if (refused := _save_words(request, row, around)) is not None:
+        return _save_words(request, row, is_undone=is_undone) or _back(request, row)
+    if (refused := _save_words(request, row)) is not None:
         return refused
     if do == "send_now" and isinstance(row, Assignable):
-        return _send_now(request, row, around)
+        return _send_now(request, row)
     if do == "words":
         return HttpResponseRedirect(edit_page(request, row))
     return _acted(request, row, acts)
 
 
 def _save_words(
-    request: HttpRequest, row: Assignable | Issue, around: Mapping[str, Any], *, is_undone: bool = False
+    request: HttpRequest, row: Assignable | Issue, *, is_undone: bool = False
 ) -> HttpResponse | None:
     """Save a next issue's or draft's typed words, if any. If refused, return a page with them."""
     if request.method != "POST" or "note_top" not in request.POST:
@@ -320,7 +284,6 @@ def _save_words(
         request,
         row,
         "Save text",
-        around,
         form=form,
         posted=posted,
         is_over=isinstance(row, Issue) and bool(row.published_at and refusal_to_edit(row)),
@@ -348,6 +311,7 @@ def _current(row: Assignable | Issue) -> Wording:
     return Wording(row.own_subject, row.note_top, row.note_foot)
 
 
-def _ask(request: HttpRequest, row: Any, title: str, around: Mapping[str, Any], **more: Any) -> HttpResponse:
-    context = {**around, "title": title, "opts": row._meta, "back": edit_page(request, row), **more}
-    return TemplateResponse(request, "admin/confirm_action.html", context)
+def _ask(request: HttpRequest, row: Any, title: str, **more: Any) -> HttpResponse:
+    media = admin.site.get_model_admin(Issue).media
+    context = {"title": title, "opts": row._meta, "media": media, "back": edit_page(request, row), **more}
+    return page(request, "admin/confirm_action.html", context)
