@@ -6,7 +6,8 @@ from django.contrib import admin, messages
 from django.contrib.admin import RelatedFieldListFilter, SimpleListFilter
 from django.contrib.admin.utils import unquote
 from django.db.models import F, QuerySet
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
+from django.shortcuts import get_object_or_404
 from django.urls import URLPattern, reverse
 from django.views.decorators.http import require_POST
 
@@ -16,7 +17,7 @@ from common.admin.html import add_url, brief, column, list_url, object_url, page
 from common.admin.lists import asks
 from common.admin.model_admin import ServiceAdmin
 from common.admin.page_words import EmptyList
-from common.admin.refusals import NO_ADDRESS, add_refusal, not_done, refusal_sentence, require
+from common.admin.refusals import NO_ADDRESS, add_refusal, refusal_sentence, report, require
 from common.admin.resources import actions_of
 from common.body_limits import MAX_FORM_BYTES, takes_body
 from common.clock import utcnow
@@ -73,22 +74,17 @@ def refuse_others(letter: Broadcast, own: frozenset[int] | None) -> None:
         raise CannotAct("Its recipients include a newsletter that isn’t yours. Update them first.")
 
 
-class LetterPage(ServiceAdmin):
+class SendPage(ServiceAdmin):
     """Base of BroadcastAdmin."""
 
     def found(self, request: HttpRequest, pk: int) -> Broadcast:
         """Raises Http404 and PermissionDenied."""
         require(self.has_view_permission(request))
-        letter: Broadcast | None = self.get_queryset(request).select_related("issue").filter(pk=pk).first()
-        if letter is None:
-            raise Http404
+        letter: Broadcast = get_object_or_404(self.get_queryset(request).select_related("issue"), pk=pk)
         return letter
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return self.has_draft_permission(request)
-
-    def require_change(self, request: HttpRequest, *, sends: bool = False) -> None:
-        require(self.has_act_permission(request) if sends else self.has_change_permission(request))
 
     def page_context(self, letter: Broadcast, title: str) -> dict[str, Any]:
         return {
@@ -106,13 +102,9 @@ class LetterPage(ServiceAdmin):
     def back(self, letter: Broadcast, place: str = "") -> HttpResponse:
         return HttpResponseRedirect(object_url(letter) + (f"#{place}" if place else ""))
 
-
-class SendPage(LetterPage):
-    """Base of BroadcastAdmin."""
-
     def send_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         letter = self.found(request, pk)
-        self.require_change(request, sends=True)
+        require(self.has_act_permission(request))
         if letter.issue is not None:
             return HttpResponseRedirect(object_url(letter.issue))
         do = request.POST.get("do", "")
@@ -268,8 +260,12 @@ class BroadcastAdmin(SeriesPage, SendPage):
         }
         if request.method != "POST":
             return self.desk(request, letter)
-        self.require_change(request)
-        return acts.get(request.POST.get("do", ""), self.desk)(request, letter)
+        require(self.has_change_permission(request))
+        do = request.POST.get("do", "")
+        if do not in acts:
+            return self.desk(request, letter)
+        require(do not in ("on", "edit") or self.has_act_permission(request))
+        return self.kept(request, letter) or acts[do](request, letter)
 
     def rewrite(self, request: HttpRequest, letter: Broadcast, issue: Issue) -> HttpResponse:
         """Edit an email that was sent, or show its issue."""
@@ -293,37 +289,28 @@ class BroadcastAdmin(SeriesPage, SendPage):
         return self.desk(request, letter, refused)
 
     def save(self, request: HttpRequest, letter: Broadcast) -> HttpResponse:
-        place = "preview" if request.POST["do"] == "preview" else ""
-        return self.kept(request, letter) or self.back(letter, place)
+        return self.back(letter, "preview" if request.POST["do"] == "preview" else "")
 
     def test(self, request: HttpRequest, letter: Broadcast) -> HttpResponse:
         """Send a test to the user."""
-        if (refused := self.kept(request, letter)) is not None:
-            return refused
         address = getattr(request.user, "email", "")
         letter.refresh_from_db()
-        problem = preview_written(
-            subscribable=letter.subscribable, text=letter_text(letter), now=utcnow()
-        ).problem
+        newsletter, text = letter.subscribable, letter_text(letter)
+        problem = preview_written(subscribable=newsletter, text=text, now=utcnow()).problem
         if not address:
             messages.error(request, NO_ADDRESS)
         elif problem:
             messages.error(request, f"Not sent. {problem}")
         else:
-            newsletter, text = letter.subscribable, letter_text(letter)
             send_test_written(subscribable=newsletter, text=text, to=address, now=utcnow())
             messages.success(request, f"We’ve sent a test to {address}.")
         return self.back(letter)
 
     def to_send(self, request: HttpRequest, letter: Broadcast) -> HttpResponse:
-        place = reverse("admin:delivery_broadcast_send", args=[letter.pk])
-        return self.kept(request, letter) or HttpResponseRedirect(place)
+        return HttpResponseRedirect(reverse("admin:delivery_broadcast_send", args=[letter.pk]))
 
     def switch_on(self, request: HttpRequest, letter: Broadcast) -> HttpResponse:
         """Switch on an email of a series."""
-        self.require_change(request, sends=True)
-        if (refused := self.kept(request, letter)) is not None:
-            return refused
         letter.refresh_from_db()
         try:
             switch_on(letter_id=letter.pk, version=letter.version, now=utcnow())
@@ -334,19 +321,15 @@ class BroadcastAdmin(SeriesPage, SendPage):
         return HttpResponseRedirect(series_url(letter.subscribable))
 
     def edit(self, request: HttpRequest, letter: Broadcast) -> HttpResponse:
-        self.require_change(request, sends=True)
-        try:
+        def unschedule() -> str:
             unschedule_letter(letter_id=letter.pk)
-        except Refused as error:
-            messages.error(request, not_done(error))
-        else:
-            messages.success(request, "It’s a draft again and won’t be sent until you send it.")
+            return "It’s a draft again and won’t be sent until you send it."
+
+        report(request, unschedule)
         return self.back(letter)
 
     def picture(self, request: HttpRequest, letter: Broadcast) -> HttpResponse:
         """Append a picture, for browsers without JavaScript."""
-        if (refused := self.kept(request, letter)) is not None:
-            return refused
         form = PictureForm(request.POST, request.FILES)
         if not form.is_valid():
             messages.error(request, f"Not uploaded. {words_of(form)}")
@@ -361,7 +344,7 @@ class BroadcastAdmin(SeriesPage, SendPage):
     def picture_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         """Store a picture and return its Markdown."""
         self.found(request, pk)
-        self.require_change(request)
+        require(self.has_change_permission(request))
         form = PictureForm(request.POST, request.FILES)
         if not form.is_valid():
             return JsonResponse({"problem": f"Not uploaded. {words_of(form)}"}, status=422)
@@ -390,7 +373,7 @@ class BroadcastAdmin(SeriesPage, SendPage):
 
     def keep_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         letter = self.found(request, pk)
-        self.require_change(request)
+        require(self.has_change_permission(request))
         try:
             saved = self.keep(request, letter)
         except Refused as error:
