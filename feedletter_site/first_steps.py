@@ -21,7 +21,6 @@ def first_steps(request: HttpRequest) -> HttpResponse:
         return HttpResponseRedirect(reverse("admin:index" if name else "first_steps"))
     context = {
         "title": "First steps",
-        "content_title": "First steps",
         "steps": open_steps(email=getattr(request.user, "email", "")),
         "all": ALL,
         "embedded": settings.EMBEDDED,
@@ -33,5 +32,5 @@ def settings_page(request: HttpRequest) -> HttpResponse:
     cards = settings_cards(request)
     if not cards:
         raise PermissionDenied
-    context = {"title": "Settings", "content_title": "Settings", "cards": cards}
+    context = {"title": "Settings", "cards": cards}
     return page(request, "admin/feedletter_site/settings.html", context)

@@ -79,7 +79,6 @@ def _ask(
         "posted": posted,
         "form": form,
         "is_dangerous": action.is_dangerous,
-        "media": modeladmin.media,
         "back": modeladmin.page_url(key) if key else request.get_full_path(),
     }
     return page(request, "admin/confirm_action.html", context)

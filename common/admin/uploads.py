@@ -72,7 +72,6 @@ class UploadPage:
         context = {
             "title": self.title,
             "opts": model_admin.opts,
-            "media": model_admin.media,
             "page": self,
             "form": form,
             "latest": [(object_url(row), row) for row in rows],

@@ -119,7 +119,6 @@ class RestoreAdmin(ReadOnlyAdmin):
             "sentences": sentences,
             "posted": posted,
             "is_dangerous": is_dangerous,
-            "media": self.media,
             "back": reverse(RESTORE_PAGE),
         }
         return page(request, "admin/confirm_action.html", context)

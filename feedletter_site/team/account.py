@@ -7,17 +7,16 @@ from allauth.usersessions.internal.flows.sessions import end_other_sessions, end
 from allauth.usersessions.models import UserSession
 from django import forms
 from django.conf import settings
-from django.contrib import admin, messages
+from django.contrib import messages
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import Q
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.template.response import TemplateResponse
 from django.urls import reverse
 from unfold.widgets import UnfoldAdminEmailInputWidget
 
 from common import signing
-from common.admin.html import short_when
+from common.admin.html import page, short_when
 from common.admin.refusals import add_refusal
 from common.clock import utcnow
 from common.ports.hooks import MailFacts, site_mail
@@ -72,15 +71,13 @@ def your_account(request: HttpRequest) -> HttpResponse:
     rows = sorted(UserSession.objects.purge_and_list(user), key=lambda row: row.last_seen_at, reverse=True)
     now = utcnow()
     context = {
-        **admin.site.each_context(request),
         "title": "Your account",
-        "content_title": "Your account",
         "form": form,
         "sessions": [
             (row, browser_words(row.user_agent), short_when(row.last_seen_at, now=now)) for row in rows
         ],
     }
-    return TemplateResponse(request, "admin/feedletter_site/account.html", context)
+    return page(request, "admin/feedletter_site/account.html", context)
 
 
 def _ended(request: HttpRequest) -> HttpResponse:
@@ -155,12 +152,11 @@ def own_address(request: HttpRequest, token: str) -> HttpResponse:
             messages.success(request, "Your address is changed.")
         return HttpResponseRedirect(reverse("your_account"))
     context = {
-        **admin.site.each_context(request),
         "title": "Use this address",
         "sentences": ["You’ll sign in with this address and get alerts there."],
         "back": reverse("your_account"),
     }
-    return TemplateResponse(request, "admin/confirm_action.html", context)
+    return page(request, "admin/confirm_action.html", context)
 
 
 def browser_words(user_agent: str) -> str:

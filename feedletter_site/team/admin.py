@@ -10,7 +10,6 @@ from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
 from django.contrib.auth.models import Group, User
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.template.response import TemplateResponse
 from django.utils.decorators import method_decorator
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -23,7 +22,7 @@ from unfold.widgets import (
     UnfoldAdminSelect2MultipleWidget,
 )
 
-from common.admin.html import brief, column, list_url
+from common.admin.html import brief, column, list_url, page
 from common.admin.lists import asks
 from common.admin.model_admin import ServiceAdmin, StyledForm
 from common.admin.page_words import EmptyList, PageWords, words_of
@@ -194,7 +193,24 @@ class UserAdmin(Chosen, ServiceAdmin, DjangoUserAdmin):  # type: ignore[misc,typ
 
     @action(description="Invite somebody", url_path="invite", icon="person_add", permissions=["invite"])
     def invite(self, request: HttpRequest) -> HttpResponse:
-        return invite_page(self, request)
+        form = InviteForm(request.POST or None)
+        if request.method == "POST" and form.is_valid():
+            data = form.cleaned_data
+            try:
+                user = invite(
+                    email=data["email"], role=data["role"], newsletters=form.newsletters_chosen, now=utcnow()
+                )
+            except Refused as error:
+                add_refusal(form, error)
+            else:
+                self.log_addition(request, user, "Invited.")
+                kept = " It is in the mailbox." if keeps_letters() else ""
+                messages.success(
+                    request, f"{user.email} is invited. The link works for {INVITED_FOR_DAYS} days.{kept}"
+                )
+                return HttpResponseRedirect(list_url(User))
+        context = {"title": "Invite somebody", "opts": self.opts, "form": form, "back": list_url(User)}
+        return page(request, "admin/confirm_action.html", context)
 
     def sets_role(self, request: HttpRequest, user: Any) -> bool:
         """Nobody changes their own role."""
@@ -259,34 +275,6 @@ class UserAdmin(Chosen, ServiceAdmin, DjangoUserAdmin):  # type: ignore[misc,typ
             words = f"{{}} reads here: {switch_on}under Readers erase the reader first, then delete the user."
             return [], {}, set(), [words.format(reader) for reader in readers]
         return super().get_deleted_objects(objs, request)
-
-
-def invite_page(page: Any, request: HttpRequest) -> HttpResponse:
-    form = InviteForm(request.POST or None)
-    if request.method == "POST" and form.is_valid():
-        data = form.cleaned_data
-        try:
-            user = invite(
-                email=data["email"], role=data["role"], newsletters=form.newsletters_chosen, now=utcnow()
-            )
-        except Refused as error:
-            add_refusal(form, error)
-        else:
-            page.log_addition(request, user, "Invited.")
-            kept = " It is in the mailbox." if keeps_letters() else ""
-            messages.success(
-                request, f"{user.email} is invited. The link works for {INVITED_FOR_DAYS} days.{kept}"
-            )
-            return HttpResponseRedirect(list_url(User))
-    context = {
-        **page.admin_site.each_context(request),
-        "title": "Invite somebody",
-        "opts": page.opts,
-        "media": page.media,
-        "form": form,
-        "back": list_url(User),
-    }
-    return TemplateResponse(request, "admin/confirm_action.html", context)
 
 
 @admin.register(Group)

@@ -337,9 +337,7 @@ class Journey:
         shared = {
             "title": title,
             # Unfold's heading.
-            "content_title": title,
             "model_admin": self.admin,
-            "media": self.admin.media,
             "is_popup": IS_POPUP_VAR in data,
             "carried": [(name, data[name]) for name in CARRIED if name in data],
         }

@@ -172,7 +172,7 @@ class OpmlPages:
 
 
 def _page(model_admin: Any, request: HttpRequest, template: str, title: str, **context: Any) -> HttpResponse:
-    shared = {"title": title, "opts": model_admin.opts, "media": model_admin.media, "back": list_url(Feed)}
+    shared = {"title": title, "opts": model_admin.opts, "back": list_url(Feed)}
     return page(request, f"admin/feeds/{template}", {**shared, **context})
 
 

@@ -75,7 +75,6 @@ class ForecastPage:
             "subtitle": str(run.feed),
             "opts": self.opts,
             "original": run.feed,
-            "media": self.media,
             "run": run,
             "sentence": sentence(run),
             "remarks": remarks(run),

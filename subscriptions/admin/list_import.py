@@ -130,7 +130,6 @@ class ListPages:
         context = {
             "title": "Export a list",
             "opts": self.opts,
-            "media": self.media,
             "back": list_url(Destination),
             "newsletters": counted,
         }

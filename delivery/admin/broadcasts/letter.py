@@ -89,9 +89,7 @@ class SendPage(ServiceAdmin):
     def page_context(self, letter: Broadcast, title: str) -> dict[str, Any]:
         return {
             "title": title,
-            "content_title": title,
             "opts": self.opts,
-            "media": self.media,
             "letter": letter,
             "newsletter": letter.subscribable,
             "newsletter_url": object_url(letter.subscribable),
@@ -227,12 +225,9 @@ class BroadcastAdmin(SeriesPage, SendPage):
             letter = begin_letter(**form.cleaned_data, author=request.user.get_username(), now=utcnow())
             self.log_addition(request, letter, "Begun.")
             return self.back(letter)
-        title = "Write an email"
         context = {
-            "title": title,
-            "content_title": title,
+            "title": "Write an email",
             "opts": self.opts,
-            "media": self.media,
             "form": form,
             "has_newsletters": form.newsletters.exists(),
             "newsletter_url": add_url(Subscribable),

@@ -126,12 +126,9 @@ class SeriesPage(ServiceAdmin):
                     messages.success(request, said)
             if not form.errors:
                 return HttpResponseRedirect(request.path)
-        title = f"Series of {newsletter}"
         context = {
-            "title": title,
-            "content_title": title,
+            "title": f"Series of {newsletter}",
             "opts": self.opts,
-            "media": self.media,
             "newsletter": newsletter,
             "newsletter_url": object_url(newsletter),
             "form": form if may_set else None,

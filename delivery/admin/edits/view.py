@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from django.contrib import admin, messages
+from django.contrib import messages
 from django.db.models import F
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpResponseRedirect
 from django.shortcuts import get_object_or_404
@@ -312,6 +312,5 @@ def _current(row: Assignable | Issue) -> Wording:
 
 
 def _ask(request: HttpRequest, row: Any, title: str, **more: Any) -> HttpResponse:
-    media = admin.site.get_model_admin(Issue).media
-    context = {"title": title, "opts": row._meta, "media": media, "back": edit_page(request, row), **more}
+    context = {"title": title, "opts": row._meta, "back": edit_page(request, row), **more}
     return page(request, "admin/confirm_action.html", context)

@@ -155,13 +155,10 @@ class LetterTemplateAdmin(ReadOnlyAdmin):
     def page(
         self, request: HttpRequest, desk: TemplateEditor, *, edits: bool, shown: Preview | None = None
     ) -> HttpResponse:
-        title = f"{desk.known.title}: {desk.newsletter}"
         context = {
             **desk.context(edits=edits, shown=shown),
-            "title": title,
-            "content_title": title,
+            "title": f"{desk.known.title}: {desk.newsletter}",
             "opts": self.opts,
-            "media": self.media,
             "may_edit": self.may_edit(request),
             "newsletter_url": object_url(desk.newsletter),
             "history_url": list_url(LetterTemplate, subscribable__id__exact=desk.newsletter.pk),
