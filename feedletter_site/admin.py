@@ -18,7 +18,7 @@ from django_celery_beat.models import (
 
 from common.admin.html import ago, column, moment_of
 from common.admin.lists import asks
-from common.admin.page_words import EmptyList, PageWords, words_of
+from common.admin.page_words import EmptyList, PageWords, nobody_may, words_of
 from feedletter_site.api.admin import ApiTokenAdmin
 from feedletter_site.migrate_from.admin import ArrivalAdmin
 from feedletter_site.team.admin import GroupAdmin, UserAdmin
@@ -91,6 +91,7 @@ class PeriodicTaskAdmin(PageWords):
     what = column("what", lambda task: task.description.rstrip(".") or task.name, ordering="name")
     often = column("how often", how_often)
     last_run = moment_of("last_run_at", "last run", "not yet")
+    has_add_permission = has_delete_permission = nobody_may
 
     def get_queryset(self, request: HttpRequest) -> Any:
         others = {*(EVERY_STAGE.keys() - STAGES.keys()), CELERYS_OWN}
@@ -100,12 +101,6 @@ class PeriodicTaskAdmin(PageWords):
         return super().get_form(
             request, obj, change=change, labels=SCHEDULE_LABELS, help_texts=SCHEDULE_HELP, **kwargs
         )
-
-    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
 
 
 @admin.register(IntervalSchedule)

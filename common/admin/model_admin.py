@@ -20,7 +20,7 @@ from unfold.views import ChangeList
 
 from common.access import newsletters_of
 from common.admin.html import block, inline, may_open, page
-from common.admin.page_words import PageWords
+from common.admin.page_words import PageWords, nobody_may
 from common.admin.refusals import REFUSALS, RefusedForm, report
 from common.ports import panels
 
@@ -245,6 +245,8 @@ class ServiceAdmin(PageWords, OwnTransactions):
     has_draft_permission = partialmethod(_has, permission="draft")
     has_pause_permission = partialmethod(_has, permission="pause")
     has_drop_permission = partialmethod(_has, permission="delete")
+    # Actions delete, because they first name what is deleted too.
+    has_delete_permission = nobody_may
 
     def has_everywhere_permission(self, request: HttpRequest) -> bool:
         """For actions that concern other newsletters, too."""
@@ -283,10 +285,6 @@ class ServiceAdmin(PageWords, OwnTransactions):
         for formset in formsets:
             self.save_formset(request, form, formset, change)
 
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Actions delete, because they first name what is deleted too."""
-        return False
-
     def response_add(self, request: HttpRequest, obj: Model, *args: Any, **kwargs: Any) -> HttpResponse:
         if not self.shown_after_adding or {"_addanother", "_popup"} & set(request.POST):
             return super().response_add(request, obj, *args, **kwargs)
@@ -294,14 +292,10 @@ class ServiceAdmin(PageWords, OwnTransactions):
 
 
 class ReadOnlyAdmin(ServiceAdmin):
+    has_add_permission = has_change_permission = nobody_may
+
     def get_fieldsets(self, request: HttpRequest, obj: Model | None = None) -> Any:
         return ()
-
-    def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        return False
 
 
 def shown_column(column: panels.Column) -> Callable[[Any], Any]:

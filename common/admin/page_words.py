@@ -31,6 +31,11 @@ class ListPart:
     empty: EmptyList
 
 
+def nobody_may(admin: Any, request: HttpRequest, obj: Any = None) -> bool:
+    """For a permission of a ModelAdmin."""
+    return False
+
+
 class PageWords(ModelAdmin):  # type: ignore[misc]
     """Lists are titled and counted in words for their rows, forms for their row."""
 

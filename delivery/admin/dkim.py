@@ -14,7 +14,7 @@ from common.access import opens_for
 from common.admin.html import column, moment_of, page, when
 from common.admin.lists import asks
 from common.admin.model_admin import ServiceAdmin, StyledForm
-from common.admin.page_words import EmptyList
+from common.admin.page_words import EmptyList, nobody_may
 from common.admin.resources import actions_of
 from common.clock import utcnow
 from common.parts import Button, Code, Dot, Facts, Part, Text
@@ -121,6 +121,8 @@ class DkimKeyAdmin(ServiceAdmin):
         Panel("The DNS record", dns_record, order=20),
     )
     own_actions = actions_of(dkim_keys)
+    # Keys can't be edited; they are made, activated and retired.
+    has_change_permission = nobody_may
     made = moment_of("created_at", "made")
     shown_state = column("state", lambda key: key.state, label=KEY_COLOURS)
 
@@ -143,10 +145,6 @@ class DkimKeyAdmin(ServiceAdmin):
         obj.pk = made.pk
         obj.refresh_from_db()
         messages.success(request, "The key was created. Now publish its record.")
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        # Keys can't be edited; they are made, activated and retired.
-        return False
 
 
 class MailCheckForm(StyledForm, forms.Form):

@@ -18,7 +18,7 @@ from channels.rules.server_words import meaning
 from common.admin.html import column, list_link, moment_of, when
 from common.admin.lists import asks
 from common.admin.model_admin import ServiceAdmin
-from common.admin.page_words import EmptyList
+from common.admin.page_words import EmptyList, nobody_may
 from common.admin.resources import actions_of
 from common.clock import utcnow
 from common.db.bulk import count_of
@@ -276,6 +276,7 @@ class LaneAdmin(ServiceAdmin):
         Panel("Domains", of_domains, order=40),
     )
     own_actions = actions_of(lanes)
+    has_add_permission = nobody_may
     rests = moment_of("free_at", "rests until")
     state_now = column("state", lambda lane: lane_state(lane, utcnow()), label=LANE_COLOURS)
     limits = column("limits", limits_of)
@@ -323,6 +324,3 @@ class LaneAdmin(ServiceAdmin):
                 drop_domain(lane_id=row.lane_id, domain=before, now=now)
             limits = {name: data[name] for name in OF_DOMAINS}
             alter_domain(lane=row.lane, domain=data["domain"], now=now, **limits)
-
-    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False

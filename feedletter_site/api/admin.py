@@ -9,7 +9,7 @@ from django.utils.decorators import method_decorator
 
 from common.admin.html import column, moment_of, page, when
 from common.admin.model_admin import ServiceAdmin, StyledForm
-from common.admin.page_words import EmptyList, PageWords
+from common.admin.page_words import EmptyList, PageWords, nobody_may
 from common.admin.resources import actions_of
 from common.api.permissions import TOKEN_SCOPES, may_hand_on
 from common.clock import utcnow
@@ -77,6 +77,8 @@ class ApiTokenAdmin(ServiceAdmin):
     own_actions = actions_of(api_tokens)
     # Deleting a token deletes nothing else.
     has_delete_permission = PageWords.has_delete_permission
+    # Tokens are immutable.
+    has_change_permission = nobody_may
     made = moment_of("created_at", "made")
     last_used = moment_of("last_used_at", "last used", "not yet")
     begins = column("key begins", lambda token: f"fl_{token.prefix}…")
@@ -120,10 +122,6 @@ class ApiTokenAdmin(ServiceAdmin):
             "back": reverse("admin:feedletter_site_apitoken_changelist"),
         }
         return page(request, "admin/feedletter_site/apitoken/made.html", context)
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        # Tokens are immutable.
-        return False
 
     def has_act_permission(self, request: HttpRequest) -> bool:
         return self._has(request, "change")

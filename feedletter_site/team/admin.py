@@ -25,7 +25,7 @@ from unfold.widgets import (
 from common.admin.html import brief, column, list_url, page
 from common.admin.lists import asks
 from common.admin.model_admin import ServiceAdmin, StyledForm
-from common.admin.page_words import EmptyList, PageWords, words_of
+from common.admin.page_words import EmptyList, PageWords, nobody_may, words_of
 from common.admin.refusals import add_refusal
 from common.clock import utcnow
 from common.optional_apps import is_on
@@ -144,9 +144,7 @@ class IdentityInline(TabularInline):  # type: ignore[misc]
     verbose_name, verbose_name_plural = "identity", "Signs in with OpenID Connect as"
     fields = readonly_fields = ("uid", "date_joined", "last_login")
     extra = 0
-
-    def has_add_permission(self, request: HttpRequest, obj: Any) -> bool:
-        return False
+    has_add_permission = nobody_may
 
     def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return request.user.has_perm("auth.view_user") or request.user.has_perm("auth.change_user")

@@ -12,6 +12,7 @@ from unfold.widgets import UnfoldAdminTextInputWidget
 
 from common.admin.html import web_link
 from common.admin.model_admin import ColourInput, ServiceAdmin
+from common.admin.page_words import nobody_may
 from common.body_limits import MAX_FORM_BYTES, takes_body
 from common.parts import Code, Facts, Part, Template
 from common.pictures.picture import MOST_CODED_BYTES
@@ -143,6 +144,7 @@ class SiteForm(forms.ModelForm):  # type: ignore[type-arg]
 @admin.register(SiteSettings)
 class SiteSettingsAdmin(ServiceAdmin):
     form = SiteForm
+    has_add_permission = nobody_may
     fieldsets = (
         (None, {"fields": ("name", "about", "time_zone")}),
         ("Look", {"fields": ("logo", "logo_says_name", "accent")}),
@@ -166,6 +168,3 @@ class SiteSettingsAdmin(ServiceAdmin):
 
     def response_post_save_change(self, request: HttpRequest, obj: SiteSettings) -> HttpResponseRedirect:
         return HttpResponseRedirect(self.page_url(ONLY))
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False

@@ -17,7 +17,7 @@ from common.access import opens_for
 from common.admin.html import add_url, column, list_link, moment_of, when
 from common.admin.lists import SEARCHED, LargeList, newest
 from common.admin.model_admin import ServiceAdmin, StyledForm
-from common.admin.page_words import EmptyList, PageWords
+from common.admin.page_words import EmptyList, PageWords, nobody_may
 from common.admin.resources import actions_of
 from common.parts import Button, Facts, Link, Part, Table, listed
 from common.ports import channels
@@ -183,11 +183,9 @@ class SubscriberTagAdmin(ServiceAdmin):
         "admin:subscriptions_destination_changelist",
     )
     fieldsets = ((None, {"fields": ("name",)}),)
+    has_add_permission = nobody_may
     own_actions = (Action("drop", "Delete", delete_chosen, confirm=what_deleting_does, permission="drop"),)
     people = column("people", lambda tag: list_link(Destination, people_by_tag().get(tag.pk, 0), tag=tag.pk))
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
 
     def save_model(self, request: HttpRequest, obj: SubscriberTag, form: Any, change: bool) -> None:
         rename_tag(tag=obj, name=form.cleaned_data["name"])
