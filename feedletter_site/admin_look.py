@@ -14,10 +14,10 @@ Entry = dict[str, Any]
 
 
 def _page(title: str, name: str, *, url: str = "", query: str = "", about: str = "") -> Entry:
-    """Link to an admin page, for users who may view its model. `url`: a page that is no list of the model."""
-    app, _, model = name.removesuffix("_changelist").rpartition("_")
+    """Link to a model's list, for users who may view it. `url`: another page."""
+    app, _, model = name.rpartition("_")
     seen = f"{app}.view_{model}"
-    link = reverse_lazy(url or f"admin:{name}")
+    link = reverse_lazy(url or f"admin:{name}_changelist")
     return {
         "title": title,
         "about": about,
@@ -32,6 +32,11 @@ def _entry(icon: str, *pages: Entry, title: str = "", app: str = "", **more: Any
     return {"title": title or pages[0]["title"], "icon": icon, "app": app, "pages": pages, **more}
 
 
+def _card(title: str, *pages: Entry, app: str = "") -> Entry:
+    """Card of the page Settings."""
+    return {"title": title, "app": app, "pages": pages}
+
+
 def _is_list(of_bridges: bool) -> Callable[[HttpRequest], bool]:
     """Return a function that tells whether the request is for newsletters, or the list of bridges."""
 
@@ -43,134 +48,91 @@ def _is_list(of_bridges: bool) -> Callable[[HttpRequest], bool]:
 
 
 MENU = (
-    _entry("home", _page("Overview", "index")),
+    _entry("home", _page("Overview", "", url="admin:index")),
     _entry(
         "mail",
-        _page("Newsletters", "subscriptions_subscribable_changelist", query="what=newsletters"),
+        _page("Newsletters", "subscriptions_subscribable", query="what=newsletters"),
         active=_is_list(of_bridges=False),
     ),
     _entry(
         "group",
-        _page("Subscribers", "subscriptions_destination_changelist"),
-        _page("Subscriptions", "subscriptions_subscription_changelist"),
-        _page("Subscribers", "subscriptions_subscribertag_changelist"),
-        _page("Imports", "subscriptions_listimport_changelist"),
-        _page("Problems", "subscriptions_suppression_changelist"),
-        _page("Problems", "delivery_bounce_changelist"),
+        _page("Subscribers", "subscriptions_destination"),
+        _page("Subscriptions", "subscriptions_subscription"),
+        _page("Subscribers", "subscriptions_subscribertag"),
+        _page("Imports", "subscriptions_listimport"),
+        _page("Problems", "subscriptions_suppression"),
+        _page("Problems", "delivery_bounce"),
     ),
     _entry(
         "newspaper",
-        _page("Issues", "delivery_issue_changelist"),
-        _page("Issues", "delivery_issueimport_changelist"),
-        _page("Next issues", "subscriptions_assignable_changelist"),
-        _page("Emails", "delivery_broadcast_changelist"),
-        _page("Deliveries", "delivery_delivery_changelist"),
+        _page("Issues", "delivery_issue"),
+        _page("Issues", "delivery_issueimport"),
+        _page("Next issues", "subscriptions_assignable"),
+        _page("Emails", "delivery_broadcast"),
+        _page("Deliveries", "delivery_delivery"),
     ),
     _entry(
-        "rss_feed",
-        _page("Feeds", "feeds_feed_changelist"),
-        _page("Posts", "feeds_item_changelist"),
-        _page("Feeds", "feeds_tag_changelist"),
+        "rss_feed", _page("Feeds", "feeds_feed"), _page("Posts", "feeds_item"), _page("Feeds", "feeds_tag")
     ),
     _entry(
         "share",
-        _page("Bridges", "subscriptions_subscribable_changelist", query="what=bridges"),
+        _page("Bridges", "subscriptions_subscribable", query="what=bridges"),
         active=_is_list(of_bridges=True),
     ),
     _entry(
         "chrome_reader_mode",
-        _page("Readers", "reader_reader_changelist"),
-        _page("Invitations", "reader_invitation_changelist"),
+        _page("Readers", "reader_reader"),
+        _page("Invitations", "reader_invitation"),
         title="Reader",
         app="reader",
     ),
 )
-
-# The cards of the page Settings.
 SETTINGS_CARDS: tuple[Entry, ...] = (
-    {
-        "title": "Mail",
-        "pages": (
-            _page(
-                "Email set-up",
-                "delivery_account_changelist",
-                url="mail_set_up",
-                about="How email is sent, and a test.",
-            ),
-            _page(
-                "Mail check",
-                "delivery_lane_changelist",
-                url="mail_check",
-                about="Whether your domain’s DNS records let email arrive.",
-            ),
-            _page("DKIM keys", "delivery_dkimkey_changelist", about="Keys that sign your email."),
-            _page("Lanes", "delivery_lane_changelist", about="Limits and pauses of each mail account."),
+    _card(
+        "Mail",
+        _page("Email set-up", "delivery_account", url="mail_set_up", about="How email is sent, and a test."),
+        _page(
+            "Mail check",
+            "delivery_lane",
+            url="mail_check",
+            about="Whether your domain’s DNS records let email arrive.",
         ),
-    },
-    {
-        "title": "Site",
-        "pages": (
-            _page(
-                "Site settings",
-                "subscriptions_sitesettings_changelist",
-                about="Name, logo, colour and legal links.",
-            ),
+        _page("DKIM keys", "delivery_dkimkey", about="Keys that sign your email."),
+        _page("Lanes", "delivery_lane", about="Limits and pauses of each mail account."),
+    ),
+    _card(
+        "Site",
+        _page("Site settings", "subscriptions_sitesettings", about="Name, logo, colour and legal links."),
+    ),
+    _card(
+        "People",
+        _page("Team", "auth_user", about="Who can sign in here. Invite somebody."),
+        _page("Groups", "auth_group", about="Permissions for several users."),
+    ),
+    _card(
+        "Connections",
+        _page("Webhooks", "delivery_webhook", about="Call other programs on events."),
+        _page("API tokens", "feedletter_site_apitoken", about="Let other programs in."),
+        _page(
+            "Accounts of services", "delivery_serviceaccount", about="Bots and apps that bridges post with."
         ),
-    },
-    {
-        "title": "People",
-        "pages": (
-            _page("Team", "auth_user_changelist", about="Who can sign in here. Invite somebody."),
-            _page("Groups", "auth_group_changelist", about="Permissions for several users."),
+    ),
+    _card(
+        "Discord bot",
+        _page("Discord bot", "chat_guild", url="discord_set_up", about="Set it up and invite it."),
+        _page("Servers", "chat_guild", about="Servers that have the bot."),
+        _page("Feeds of servers", "chat_guildfeed", about="What they follow, and where."),
+        _page("Notices to servers", "chat_serveralert", about="Problems that servers were notified of."),
+    ),
+    _card(
+        "System",
+        _page(
+            "Import from another program", "feedletter_site_arrival", about="Import feeds, lists and servers."
         ),
-    },
-    {
-        "title": "Connections",
-        "pages": (
-            _page("Webhooks", "delivery_webhook_changelist", about="Call other programs on events."),
-            _page("API tokens", "feedletter_site_apitoken_changelist", about="Let other programs in."),
-            _page(
-                "Accounts of services",
-                "delivery_serviceaccount_changelist",
-                about="Bots and apps that bridges post with.",
-            ),
-        ),
-    },
-    {
-        "title": "Discord bot",
-        "app": "chat",
-        "pages": (
-            _page(
-                "Discord bot", "chat_guild_changelist", url="discord_set_up", about="Set it up and invite it."
-            ),
-            _page("Servers", "chat_guild_changelist", about="Servers that have the bot."),
-            _page("Feeds of servers", "chat_guildfeed_changelist", about="What they follow, and where."),
-            _page(
-                "Notices to servers",
-                "chat_serveralert_changelist",
-                about="Problems that servers were notified of.",
-            ),
-        ),
-    },
-    {
-        "title": "System",
-        "pages": (
-            _page(
-                "Import from another program",
-                "feedletter_site_arrival_changelist",
-                about="Import feeds, lists and servers.",
-            ),
-            _page("Schedule", "django_celery_beat_periodictask_changelist", about="What runs, how often."),
-            _page(
-                "Intervals",
-                "django_celery_beat_intervalschedule_changelist",
-                about="To choose in the schedule.",
-            ),
-            _page(
-                "Crontabs", "django_celery_beat_crontabschedule_changelist", about="Times of day to choose."
-            ),
-        ),
-    },
+        _page("Schedule", "django_celery_beat_periodictask", about="What runs, how often."),
+        _page("Intervals", "django_celery_beat_intervalschedule", about="To choose in the schedule."),
+        _page("Crontabs", "django_celery_beat_crontabschedule", about="Times of day to choose."),
+    ),
 )
 
 

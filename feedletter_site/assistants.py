@@ -11,8 +11,6 @@ from functools import cache
 from inspect import getdoc
 from typing import Any
 
-from django.contrib.auth import get_permission_codename
-from django.db.models import Model
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 
@@ -35,6 +33,7 @@ from delivery.resources.deliveries import sent_posts
 from delivery.resources.issues import issues
 from delivery.resources.letters import letter_row, letters
 from feedletter_site.models import ApiToken
+from feedletter_site.monitoring.attention import seeing
 from feeds.resources import feeds
 from subscriptions.api.bodies import name, words
 from subscriptions.collections.edits import next_collection, wording_of
@@ -159,11 +158,6 @@ def tools() -> tuple[Tool, ...]:
 
 def own(area: str, run: Run, permissions: Sequence[str], fields: Mapping[str, Any]) -> Tool:
     return Tool(run.__name__, area, " ".join((getdoc(run) or "").split()), permissions, run, fields)
-
-
-def seeing(model: type[Model]) -> list[str]:
-    meta = model._meta
-    return [f"{meta.app_label}.{get_permission_codename(word, meta)}" for word in ("view", "change")]
 
 
 def tools_of(area: str, resource: Resource[Any]) -> Iterator[Tool]:

@@ -45,9 +45,12 @@ class PageWords(ModelAdmin):  # type: ignore[misc]
     parts: ClassVar[tuple[ListPart, ...]] = ()
     # Lookup of a row's newsletter. Without one, users who work for some newsletters see none of these pages.
     scope: ClassVar[str] = ""
+    # Large columns that lists and pages do not read with each row.
+    deferred: ClassVar[tuple[str, ...]] = ()
 
     def get_queryset(self, request: HttpRequest) -> Any:
-        return visible_to(request.user, super().get_queryset(request), self.scope)
+        rows = super().get_queryset(request).defer(*self.deferred)
+        return visible_to(request.user, rows, self.scope)
 
     def get_actions_list(self, request: HttpRequest) -> Any:
         every = super().get_actions_list(request)

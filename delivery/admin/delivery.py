@@ -194,6 +194,7 @@ class DeliveryAdmin(LargeList):
         ("issue__subscribable", asks("Of which newsletter?", FewChoices)),
     )
     search_fields = ("destination__core",)
+    deferred = ("issue__html", "issue__text")
     search_help_text = (
         "An address, or how it begins. A domain, or the mail server’s id: among the newest 20,000 deliveries."
     )
@@ -215,10 +216,6 @@ class DeliveryAdmin(LargeList):
     address = column("address", lambda delivery: delivery.destination)
     shown_state = column("state", lambda row: (row.state, row.get_state_display()), label=DELIVERY_COLOURS)
     what = column("what", lambda delivery: delivery.issue or delivery.get_kind_display())
-
-    def get_queryset(self, request: HttpRequest) -> "QuerySet[Delivery]":
-        every: QuerySet[Delivery] = super().get_queryset(request)
-        return every.defer("issue__html", "issue__text")
 
     def get_search_results(
         self, request: HttpRequest, queryset: "QuerySet[Delivery]", search_term: str

@@ -147,20 +147,20 @@ class DkimKeyAdmin(ServiceAdmin):
         messages.success(request, "The key was created. Now publish its record.")
 
 
+def senders() -> list[tuple[str, str]]:
+    rows = Subscribable.objects.filter(channel="email").order_by("name")
+    return [("", "all"), *((row.name, str(row)) for row in rows)]
+
+
 class MailCheckForm(StyledForm, forms.Form):
-    newsletter = forms.ChoiceField(required=False, help_text="All senders, or the sender of one newsletter.")
+    newsletter = forms.ChoiceField(
+        required=False, choices=senders, help_text="All senders, or the sender of one newsletter."
+    )
     sending_address = forms.GenericIPAddressField(
         required=False,
         label="Emails are sent from",
         help_text="Only needed if your mail server is behind a router. Its public IP address.",
     )
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        rows = Subscribable.objects.filter(channel="email").order_by("name")
-        field = self.fields["newsletter"]
-        assert isinstance(field, forms.ChoiceField)  # noqa: S101 - for the type checker
-        field.choices = [("", "all"), *((row.name, str(row)) for row in rows)]
 
 
 @opens_for(lambda user: bool(user.has_perm(MAY_CHECK)))

@@ -82,6 +82,7 @@ class IssueAdmin(ReadOnlyAdmin):
         "admin:subscriptions_assignable_changelist",
     )
     list_per_page = ISSUES_PER_PAGE
+    deferred = ("html", "text", "placeholders")
     scope = "subscribable"
     ordering = ("-created_at", "-pk")
     own_panels = (
@@ -127,8 +128,8 @@ class IssueAdmin(ReadOnlyAdmin):
 
     def get_queryset(self, request: HttpRequest) -> "QuerySet[Issue]":
         every: QuerySet[Issue] = super().get_queryset(request)
-        light = every.defer("html", "text", "placeholders").select_related("subscribable")
-        return light.annotate(post_count=count_of(IssueItem.objects.all(), "issue"))
+        posts = count_of(IssueItem.objects.all(), "issue")
+        return every.select_related("subscribable").annotate(post_count=posts)
 
     def look_up(self, rows: Sequence[Any]) -> None:
         super().look_up(rows)

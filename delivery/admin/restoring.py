@@ -75,53 +75,35 @@ class RestoreAdmin(ReadOnlyAdmin):
 
     def decide(self, request: HttpRequest) -> HttpResponse:
         require(request.user.has_perm(MAY_DECIDE))
-        if "go" in request.POST and "confirmed" not in request.POST:
-            return self.ask(request)
-        if "go" in request.POST:
+        is_confirmed = "confirmed" in request.POST
+        if "go" in request.POST and is_confirmed:
             report(request, send_all)
             return HttpResponseRedirect(reverse("admin:index"))
+        if "go" in request.POST:
+            deliveries = sum(count for _, count, _ in held_issues())
+            sentences = [
+                f"{pluralize(deliveries, 'delivery', 'deliveries')} will be sent. People who got one of them "
+                "after the backup was made get it twice.",
+                "Posts that feeds hold stay held: decide on them there.",
+            ]
+            return self.ask(request, "Send all of it", sentences, ("go", "1"))
         issue = Issue.objects.filter(pk=request.POST.get("issue", "0")).first()
         if issue is None:
             messages.warning(request, "This issue no longer exists.")
-        elif "confirmed" not in request.POST:
-            return self.ask_about(request, issue)
-        else:
+        elif is_confirmed:
             report(request, lambda: send_none(issue))
+        else:
+            held = next((count for row, count, _ in held_issues() if row == issue), 0)
+            sentences = [f"{pluralize(held, 'reader')} will not get “{issue}”. It stays in the archive."]
+            posted = ("issue", str(issue.pk))
+            return self.ask(request, "Do not send it", sentences, posted, is_dangerous=True)
         return HttpResponseRedirect(reverse(RESTORE_PAGE))
 
-    def ask(self, request: HttpRequest) -> HttpResponse:
-        deliveries = sum(count for _, count, _ in held_issues())
-        sentences = [
-            f"{pluralize(deliveries, 'delivery', 'deliveries')} will be sent. People who got one of them "
-            "after the backup was made get it twice.",
-            "Posts that feeds hold stay held: decide on them there.",
-        ]
-        return self._asked(request, "Send all of it", sentences, [("go", "1")], is_dangerous=False)
-
-    def ask_about(self, request: HttpRequest, issue: Issue) -> HttpResponse:
-        held = next((count for row, count, _ in held_issues() if row == issue), 0)
-        sentences = [f"{pluralize(held, 'reader')} will not get “{issue}”. It stays in the archive."]
-        return self._asked(
-            request, "Do not send it", sentences, [("issue", str(issue.pk))], is_dangerous=True
-        )
-
-    def _asked(
-        self,
-        request: HttpRequest,
-        title: str,
-        sentences: list[str],
-        posted: list[tuple[str, str]],
-        *,
-        is_dangerous: bool,
+    def ask(
+        self, request: HttpRequest, title: str, sentences: list[str], posted: tuple[str, str], **more: bool
     ) -> HttpResponse:
-        context = {
-            "title": title,
-            "sentences": sentences,
-            "posted": posted,
-            "is_dangerous": is_dangerous,
-            "back": reverse(RESTORE_PAGE),
-        }
-        return page(request, "admin/confirm_action.html", context)
+        context = {"title": title, "sentences": sentences, "posted": [posted], "back": reverse(RESTORE_PAGE)}
+        return page(request, "admin/confirm_action.html", {**context, **more})
 
 
 def send_all() -> str:

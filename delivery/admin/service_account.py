@@ -61,17 +61,14 @@ def service_of(account: ServiceAccount) -> str:
 class ServiceAccountForm(StyledForm, forms.ModelForm):  # type: ignore[type-arg]
     """New account. Use `account_form`, which adds the services' fields."""
 
-    service = forms.ChoiceField(label="Service")
+    service = forms.ChoiceField(
+        label="Service", choices=lambda: [(kind.key, kind.label) for kind in kinds_with_accounts()]
+    )
 
     class Meta:
         model = ServiceAccount
         fields = ("name",)
         help_texts = {"name": "Bridges name it so, such as news-bot. It can’t be changed later."}  # noqa: RUF012
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        choice: Any = self.fields["service"]
-        choice.choices = [(kind.key, kind.label) for kind in kinds_with_accounts()]
 
 
 class SecretsForm(forms.ModelForm):  # type: ignore[type-arg]

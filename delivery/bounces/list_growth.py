@@ -1,5 +1,6 @@
 """Daily growth of lists, and bounces."""
 
+from collections.abc import Mapping
 from datetime import date
 from typing import Any
 
@@ -23,24 +24,27 @@ def growth_of(subscribable: Subscribable, today: date) -> dict[str, dict[date, i
     kept = kept_figures(GROWTH, [subscribable.pk]).get(subscribable.pk)
     if not kept or kept["zone"] != timezone.get_current_timezone_name():
         return counted_of(subscribable, today)
-    return {
-        name: {date.fromisoformat(day): count for day, count in days.items()}
-        for name, days in kept["growth"].items()
-    }
+    return read_growth(kept["growth"])
 
 
 def count_growth() -> dict[int, dict[str, Any]]:
     """Count large newsletters, for storing."""
     today, zone = timezone.localdate(), timezone.get_current_timezone_name()
-    found = {newsletter.pk: counted_of(newsletter, today) for newsletter in large_newsletters()}
     return {
-        key: {
-            "zone": zone,
-            "growth": {
-                name: {day.isoformat(): count for day, count in days.items()} for name, days in each.items()
-            },
-        }
-        for key, each in found.items()
+        newsletter.pk: {"zone": zone, "growth": written_growth(counted_of(newsletter, today))}
+        for newsletter in large_newsletters()
+    }
+
+
+def written_growth(figures: Mapping[str, Mapping[date, int]]) -> dict[str, dict[str, int]]:
+    """Return figures as JSON."""
+    return {name: {day.isoformat(): count for day, count in days.items()} for name, days in figures.items()}
+
+
+def read_growth(written: Mapping[str, Mapping[str, int]]) -> dict[str, dict[date, int]]:
+    return {
+        name: {date.fromisoformat(day): count for day, count in days.items()}
+        for name, days in written.items()
     }
 
 

@@ -53,13 +53,14 @@ class Alert:
     detail: str = ""
 
 
-def may_see(user: Any, model: type[Model]) -> bool:
-    """Users who may change a model may view it, as in its admin."""
+def seeing(model: type[Model]) -> list[str]:
+    """Return permissions, any of which shows a model's rows: who may change them may view them."""
     meta = model._meta
-    return any(
-        user.has_perm(f"{meta.app_label}.{get_permission_codename(word, meta)}")
-        for word in ("view", "change")
-    )
+    return [f"{meta.app_label}.{get_permission_codename(word, meta)}" for word in ("view", "change")]
+
+
+def may_see(user: Any, model: type[Model]) -> bool:
+    return any(map(user.has_perm, seeing(model)))
 
 
 def alerts(user: Any) -> list[Alert]:

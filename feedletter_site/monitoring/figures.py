@@ -16,7 +16,7 @@ from django.utils import timezone
 from common.clock import utcnow
 from common.ports.channels import person_kinds
 from common.ports.registries import LARGE, counters
-from delivery.bounces.list_growth import counted_growth
+from delivery.bounces.list_growth import counted_growth, read_growth, written_growth
 from delivery.issues.progress import counts_of
 from delivery.models import Issue
 from delivery.models.issue import SENT_HERE
@@ -125,7 +125,7 @@ def _written(found: Figures) -> dict[str, Any]:
         "zone": _zone(),
         "today": found.today.isoformat(),
         "subscribers": found.subscribers,
-        "growth": {name: _texts(days) for name, days in found.growth.items()},
+        "growth": written_growth(found.growth),
         "issues": {
             str(pk): dict(counts)
             for pk, counts in found.issues.items()
@@ -138,14 +138,6 @@ def _read(value: Mapping[str, Any]) -> Figures:
     return Figures(
         today=date.fromisoformat(value["today"]),
         subscribers=value["subscribers"],
-        growth={name: _days(days) for name, days in value["growth"].items()},
+        growth=read_growth(value["growth"]),
         issues={int(pk): counts for pk, counts in value["issues"].items()},
     )
-
-
-def _texts(days: Mapping[date, int]) -> dict[str, int]:
-    return {day.isoformat(): count for day, count in days.items()}
-
-
-def _days(days: Mapping[str, int]) -> dict[date, int]:
-    return {date.fromisoformat(day): count for day, count in days.items()}

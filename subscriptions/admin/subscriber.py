@@ -308,15 +308,15 @@ class DestinationAdmin(ListPages, LargeList):
 class SuppressionForm(StyledForm, forms.ModelForm):  # type: ignore[type-arg]
     """Normalizes the address, or it would match nobody."""
 
-    kind = forms.ChoiceField(label="Channel", initial="email")
+    kind = forms.ChoiceField(
+        label="Channel",
+        initial="email",
+        choices=lambda: [(kind.key, kind.label) for kind in channels.all_kinds()],
+    )
 
     class Meta:
         model = Suppression
         fields = ("kind", "core", "reason")
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.fields["kind"].choices = [(kind.key, kind.label) for kind in channels.all_kinds()]  # type: ignore[attr-defined]
 
     def clean(self) -> dict[str, Any]:
         data = super().clean() or {}

@@ -52,11 +52,9 @@ class LetterTemplateAdmin(ReadOnlyAdmin):
         "admin:subscriptions_subscribable_changelist",
     )
     list_select_related = ("subscribable",)
+    deferred = ("html", "text")
     saved = moment_of("created_at", "saved")
     newsletter = column("newsletter", lambda row: row.subscribable, ordering="subscribable")
-
-    def get_queryset(self, request: HttpRequest) -> Any:
-        return super().get_queryset(request).defer("html", "text")
 
     def get_urls(self) -> list[URLPattern]:
         place = "of/<str:newsletter>/<str:folder>/<str:template>/"

@@ -13,7 +13,6 @@ from django.contrib.admin import (
     ChoicesFieldListFilter,
     RelatedFieldListFilter,
 )
-from django.db.models import QuerySet
 from django.http import HttpRequest
 from unfold.widgets import UnfoldAdminSelect2MultipleWidget, UnfoldAdminTextInputWidget
 
@@ -158,6 +157,7 @@ class WebhookAdmin(ServiceAdmin):
         "admin:delivery_webhook_add",
     )
     search_fields = ("name", "url")
+    deferred = ("secrets",)
     shown_after_adding = True
     own_panels = (Panel("Status", describe_webhook, order=10), Panel("Last calls", last_calls, order=60))
     own_actions = actions_of(webhooks)
@@ -185,10 +185,6 @@ class WebhookAdmin(ServiceAdmin):
         obj.pk = made.pk
         obj.refresh_from_db()
         messages.warning(request, f"The secret of {obj} is {secret}. {KEEP_IT}")
-
-    def get_queryset(self, request: HttpRequest) -> "QuerySet[Webhook]":
-        every: QuerySet[Webhook] = super().get_queryset(request)
-        return every.defer("secrets")
 
 
 def describe_call(call: WebhookCall) -> Part:
@@ -229,6 +225,7 @@ class WebhookCallAdmin(ReadOnlyAdmin):
         "admin:delivery_webhook_changelist",
     )
     search_fields = ("event_id", "destination__core")
+    deferred = ("body",)
     list_select_related = ("webhook",)
     list_per_page = 50
     own_panels = (Panel("Status", describe_call, order=10), Panel("What is sent", call_body, order=20))
@@ -239,7 +236,3 @@ class WebhookCallAdmin(ReadOnlyAdmin):
     shown_state = column(
         "state", lambda row: (row.state, row.get_state_display()), label=CALL_COLOURS, ordering="state"
     )
-
-    def get_queryset(self, request: HttpRequest) -> "QuerySet[WebhookCall]":
-        every: QuerySet[WebhookCall] = super().get_queryset(request)
-        return every.defer("body")
