@@ -51,22 +51,16 @@ def of_newsletter(subscribable: Subscribable) -> Part:
 
 def growth(found: Mapping[str, Mapping[date, int]], today: date, now: int) -> Part:
     """Plot counted figures, or return "". `now` is the current number of subscribers."""
-    charts = charts_of(found, today)
-    if not charts:
-        return ""
-    context = {"charts": charts, "now": pluralize(now, "subscriber"), "is_drawn": plot_of(charts[0])}
-    return Template("admin/delivery/growth.html", context)
-
-
-def charts_of(found: Mapping[str, Mapping[date, int]], today: date) -> tuple[Chart, ...]:
     if not any(found.values()):
-        return ()
+        return ""
     by_days, by_weeks = by_day(found, today=today, count=DAYS), by_week(found, today=today, count=WEEKS)
-    charts = (
+    every = (
         _chart("The last 12 weeks, by day", by_days, lambda day: f"{day:%a} {day.day} {day:%b}"),
         _chart("The last year, by week", by_weeks, lambda day: f"Week of {day.day} {day:%b %Y}"),
     )
-    return tuple(filter(plot_of, charts)) or charts[1:]
+    charts = tuple(filter(plot_of, every)) or every[1:]
+    context = {"charts": charts, "now": pluralize(now, "subscriber"), "is_drawn": plot_of(charts[0])}
+    return Template("admin/delivery/growth.html", context)
 
 
 def _chart(title: str, stretches: Sequence[GrowthStretch], label: Callable[[date], str]) -> Chart:

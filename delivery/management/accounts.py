@@ -1,6 +1,6 @@
 import sys
 from argparse import ArgumentTypeError
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime
 from getpass import getpass
 from pathlib import Path
@@ -45,10 +45,6 @@ NONE = "none"
 
 HINT = "“list_lanes” lists them."
 FIELDS_OF_OPTIONS = {"connections": "concurrency"}
-LIMIT_OPTIONS = (
-    "connections", "messages_per_connection", "rate", "burst", "per_hour", "per_day",
-    "per_recipient", "warm_up_from", "warm_up_first", "warm_up_growth",
-)  # fmt: skip
 LONGEST = 4096
 # Not in tables, where “limits” sums them up.
 FOR_PROGRAMS = words(
@@ -60,37 +56,14 @@ FOR_PROGRAMS = words(
 def add_limits(parser: CommandParser) -> None:
     """An option for each limit; `none` takes it away."""
     limits = parser.add_argument_group("limits (“none” takes one away)")
-    limits.add_argument(
-        "--connections", type=or_none(positive), metavar="N", help="Open at once; of a domain: messages."
-    )
-    limits.add_argument(
-        "--messages-per-connection", type=positive, metavar="N", help="Then a new one is opened."
-    )
-    limits.add_argument(
-        "--rate", type=or_none(rate), metavar="R", help="Messages a second, such as 10 or 0.5."
-    )
-    limits.add_argument("--burst", type=positive, metavar="N", help="How many may go at once after a rest.")
-    limits.add_argument("--per-hour", type=or_none(positive), metavar="N", help="Most in any hour.")
-    limits.add_argument("--per-day", type=or_none(positive), metavar="N", help="Most in any 24 hours.")
-    limits.add_argument(
-        "--per-recipient",
-        type=or_none(positive),
-        metavar="N",
-        help="Most to one recipient in a day of UTC, of messages that cost.",
-    )
-    limits.add_argument("--warm-up-from", type=or_none(day), metavar="DATE", help="2026-03-02, or “today”.")
-    limits.add_argument("--warm-up-first", type=positive, metavar="N", help="Messages on its first day.")
-    limits.add_argument(
-        "--warm-up-growth", type=rate, metavar="F", help="Times as many each day, such as 1.5."
-    )
+    for name, parse, metavar, text in LIMITS:
+        limits.add_argument(f"--{name.replace('_', '-')}", type=parse, metavar=metavar, help=text)
 
 
 def given_limits(options: Mapping[str, Any]) -> dict[str, Any]:
     """The limits that were given, by the names of their fields."""
     given = {
-        FIELDS_OF_OPTIONS.get(name, name): options[name]
-        for name in LIMIT_OPTIONS
-        if options[name] is not None
+        FIELDS_OF_OPTIONS.get(name, name): options[name] for name, *_ in LIMITS if options[name] is not None
     }
     return {name: None if value == NONE else value for name, value in given.items()}
 
@@ -183,6 +156,26 @@ def day(text: str) -> date:
 
 def or_none(parse: Callable[[str], Any]) -> Callable[[str], Any]:
     return lambda text: NONE if text == NONE else parse(text)
+
+
+# Name, parser, placeholder and help of each.
+LIMITS: Sequence[tuple[str, Callable[[str], Any], str, str]] = (
+    ("connections", or_none(positive), "N", "Open at once; of a domain: messages."),
+    ("messages_per_connection", positive, "N", "Then a new one is opened."),
+    ("rate", or_none(rate), "R", "Messages a second, such as 10 or 0.5."),
+    ("burst", positive, "N", "How many may go at once after a rest."),
+    ("per_hour", or_none(positive), "N", "Most in any hour."),
+    ("per_day", or_none(positive), "N", "Most in any 24 hours."),
+    (
+        "per_recipient",
+        or_none(positive),
+        "N",
+        "Most to one recipient in a day of UTC, of messages that cost.",
+    ),
+    ("warm_up_from", or_none(day), "DATE", "2026-03-02, or “today”."),
+    ("warm_up_first", positive, "N", "Messages on its first day."),
+    ("warm_up_growth", rate, "F", "Times as many each day, such as 1.5."),
+)
 
 
 def url_file(name: str) -> str:

@@ -11,10 +11,9 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from common.admin.refusals import refusal_sentence
-from common.ports import channels
-from common.ports.channels import InvalidDestination
 from common.refused import Refused
 from common.text import one_line, pluralize, without_controls
+from delivery.bounces.record import email_core
 from delivery.customisation import set_theme
 from delivery.issues.pause import pause_newsletter
 from feedletter_site.migrate_from.again import (
@@ -394,7 +393,9 @@ class FeedImport:
             return owners_of(self.sender.numbers or (), self.sender.place), ours
         imported = Consent.objects.filter(act=Consent.Act.IMPORTED, words=self.sender.agreed)
         there = dict(newsletter.subscriptions.values_list("destination__core", "pk"))
-        known = {_id(one): there[core] for one in old.subscribers if (core := _core(one.address)) in there}
+        known = {
+            _id(one): there[core] for one in old.subscribers if (core := email_core(one.address)) in there
+        }
         ours = newsletter.subscriptions.filter(Exists(imported.filter(subscription=OuterRef("pk"))))
         return known, ours
 
@@ -439,13 +440,6 @@ class FeedImport:
 
 def _id(one: OldSubscriber) -> int | str:
     return one.number or one.address
-
-
-def _core(address: str) -> str:
-    try:
-        return channels.get("email").parse_destination({"email": address}).core
-    except InvalidDestination:
-        return ""
 
 
 def _row(feed: Feed, old: OldPost, state: str, sender: str) -> Item | None:

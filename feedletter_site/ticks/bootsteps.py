@@ -35,7 +35,6 @@ INTERVALS_REREAD_SECONDS = 30.0
 # Checks are two seconds apart, so a longer gap means that the process was frozen.
 STANDSTILL = 20.0
 NEVER = float("-inf")
-logger = logging.getLogger(__name__)
 BEAT_PAUSE_SECONDS = 5
 STOP_SECONDS = 3
 TICK_LOOK_SECONDS = 2.0
@@ -68,7 +67,7 @@ class BeatThread(bootsteps.StartStopStep):
             try:
                 self.service.start()
             except Exception:
-                logger.exception("Beat failed; it begins again in %d seconds.", BEAT_PAUSE_SECONDS)
+                log.exception("Beat failed; it begins again in %d seconds.", BEAT_PAUSE_SECONDS)
                 self.stopping.wait(BEAT_PAUSE_SECONDS)
                 self.service = self.new_service(app)
 
@@ -131,7 +130,7 @@ class OwnTicksThread(bootsteps.StartStopStep):
                 self.ticks.look()
             except Exception as error:  # noqa: BLE001 - the next look is near
                 level = logging.INFO if isinstance(error, DatabaseError) else logging.WARNING
-                logger.log(level, "This worker cannot see which stages are due: %s", error)
+                log.log(level, "This worker cannot see which stages are due: %s", error)
             finally:
                 connections.close_all()
 

@@ -6,13 +6,7 @@ from django import forms
 from django.contrib import admin
 from django.contrib.admin import ChoicesFieldListFilter, RelatedFieldListFilter
 from django.db.models import Count, Q, QuerySet
-from django.http import (
-    HttpRequest,
-    HttpResponse,
-    HttpResponseBase,
-    HttpResponseRedirect,
-    StreamingHttpResponse,
-)
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
 from django.utils import timezone
 from unfold.decorators import action, display
 from unfold.widgets import UnfoldAdminTextareaWidget
@@ -113,7 +107,13 @@ class ListPages:
         chosen = {"newsletter": request.GET.get("newsletter")}
         form = UploadForm(request.POST or None, request.FILES or None, initial=chosen, user=request.user)
         if request.method == "POST" and form.is_valid():
-            row = take_in(request, form)
+            data, is_limited = form.cleaned_data, newsletters_of(request.user) is not None
+            row = upload(
+                subscribable=data["newsletter"],
+                pieces=pieces_of_upload(data["file"]),
+                terms=Terms(data["status"], data["words"].strip(), is_limited=is_limited),
+                **upload_facts(request, data["file"]),
+            )
             return HttpResponseRedirect(object_url(row))
         return PAGE.response(self, request, form)
 
@@ -124,7 +124,8 @@ class ListPages:
         asked = request.GET.get("newsletter", "")
         chosen = rows.filter(pk=asked).first() if asked.isdecimal() and len(asked) < 19 else None
         if chosen is not None:
-            return download(chosen)
+            name = f"{chosen.name}-{timezone.localdate():%Y-%m-%d}.csv"
+            return as_csv(export_subscribers(subscribable=chosen), name)
         confirmed = Count("subscriptions", filter=Q(subscriptions__status="confirmed"))
         counted = rows.annotate(every=Count("subscriptions"), confirmed=confirmed)
         context = {
@@ -134,23 +135,6 @@ class ListPages:
             "newsletters": counted,
         }
         return page(request, "admin/subscriptions/export.html", context)
-
-
-def take_in(request: HttpRequest, form: UploadForm) -> ListImport:
-    data = form.cleaned_data
-    return upload(
-        subscribable=data["newsletter"],
-        pieces=pieces_of_upload(data["file"]),
-        terms=Terms(
-            data["status"], data["words"].strip(), is_limited=newsletters_of(request.user) is not None
-        ),
-        **upload_facts(request, data["file"]),
-    )
-
-
-def download(subscribable: Subscribable) -> StreamingHttpResponse:
-    name = f"{subscribable.name}-{timezone.localdate():%Y-%m-%d}.csv"
-    return as_csv(export_subscribers(subscribable=subscribable), name)
 
 
 def what_stays(row: ListImport) -> str:

@@ -100,10 +100,6 @@ def what_ending_does(keys: list[int]) -> list[str]:
     return sentences
 
 
-def unsubscribe_chosen(request: HttpRequest, keys: list[int]) -> str:
-    return f"{pluralize(bulk.unsubscribe_many(keys=keys, now=utcnow()), 'subscriber')} unsubscribed."
-
-
 class MoveForm(StyledForm, forms.Form):
     to = forms.ChoiceField(
         label="To",
@@ -176,7 +172,9 @@ ACTIONS = (
     Action(
         "end",
         "Unsubscribe",
-        unsubscribe_chosen,
+        lambda _, keys: (
+            f"{pluralize(bulk.unsubscribe_many(keys=keys, now=utcnow()), 'subscriber')} unsubscribed."
+        ),
         what_ending_does,
         fits=lambda row: row.status != "unsubscribed",
     ),
@@ -185,7 +183,7 @@ ACTIONS = (
 
 
 class SubscriberForm(StyledForm, forms.ModelForm):  # type: ignore[type-arg]
-    """Base of `subscriber_form()`."""
+    """The page adds the fields of destinations."""
 
     class Meta:
         model = Subscription
@@ -220,10 +218,6 @@ class SubscriberForm(StyledForm, forms.ModelForm):  # type: ignore[type-arg]
         except channels.InvalidDestination as error:
             first = self.kind.destination_fields[0].name
             raise ValidationError(refusal_by_field(self.kind, str(error), otherwise=first)) from error
-
-
-def subscriber_form() -> type[SubscriberForm]:
-    return type("SubscriberForm", (SubscriberForm,), destination_form_fields())
 
 
 def changes_of(subscription: Subscription) -> list[tuple[object, object]]:
@@ -367,7 +361,8 @@ class SubscriptionAdmin(ListPages, ServiceAdmin):
         return search(queryset, search_term), False
 
     def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
-        chosen = {} if obj is not None else {"form": subscriber_form()}
+        new_form = type("SubscriberForm", (SubscriberForm,), destination_form_fields())
+        chosen = {} if obj is not None else {"form": new_form}
         labels = {"subscribable": "Newsletter"}
         return super().get_form(
             request, obj, change=change, labels=labels, help_texts=SUBSCRIPTION_HELP, **{**chosen, **kwargs}
@@ -383,7 +378,14 @@ class SubscriptionAdmin(ListPages, ServiceAdmin):
         if change:
             save_details(subscription=obj, name=obj.display_name, language=obj.language)
             return
-        made = add_by_form(form)
+        data = form.cleaned_data
+        with form.refusals_at_fields():
+            made = subscribe(
+                subscribable=data["subscribable"],
+                data=form.destination(),
+                now=utcnow(),
+                confirmed=data["is_confirmed"],
+            )
         obj.pk, obj.destination = made.pk, made.destination
         waiting = made.status == Subscription.Status.UNCONFIRMED
         words = " and gets an email to confirm" if waiting else ""
@@ -401,12 +403,3 @@ class SubscriptionAdmin(ListPages, ServiceAdmin):
         suppressed = suppressed_cores([row.destination for row in rows])
         for row in rows:
             row.is_suppressed = (row.destination.kind, row.destination.core) in suppressed
-
-
-def add_by_form(form: SubscriberForm) -> Subscription:
-    data = form.cleaned_data
-    subscribable = data["subscribable"]
-    with form.refusals_at_fields():
-        return subscribe(
-            subscribable=subscribable, data=form.destination(), now=utcnow(), confirmed=data["is_confirmed"]
-        )

@@ -77,12 +77,7 @@ def add_bridge(request: HttpRequest) -> HttpResponse:
     if kind is None or not context["has_feeds"]:
         context["services"] = [(each, add_bridge_url(kind=each.key, **given)) for each in kinds.values()]
         return page(request, "admin/delivery/bridge_services.html", context)
-    form = form_again(request, partial(ConnectForm, kind, asks_service=True))
-    if form is None:
-        asks_service = request.POST.get("act") == ASK
-        form = ConnectForm(
-            kind, request.POST or None, initial=_initial(kind, feeds), asks_service=asks_service
-        )
+    form = asked_form(request, partial(ConnectForm, kind, initial=_initial(kind, feeds)))
     if request.method == "POST" and form.is_valid() and (answer := _answer(request, form, given)):
         return answer
     accounts_url = add_url(ServiceAccount, kind=kind.key) if lacks_account(kind) else ""
@@ -270,15 +265,15 @@ def lead_back(request: HttpRequest, begun: Mapping[str, Any], error: Exception) 
     return HttpResponseRedirect(f"{begun['back']}{glue}{urlencode({TYPED: token})}")
 
 
-def form_again(request: HttpRequest, make: Callable[[QueryDict], F]) -> F | None:
-    """Return the form as before the service refused, or None."""
+def asked_form(request: HttpRequest, make: Callable[..., F]) -> F:
+    """Return the form as it was posted, or as before the service refused, or a new one."""
     kept = look_up_begun(request.session, request.GET.get(TYPED, ""), now=utcnow())
     if request.method == "POST" or kept is None or "error" not in kept:
-        return None
+        return make(request.POST or None, asks_service=request.POST.get("act") == ASK)
     words = QueryDict(mutable=True)
     for name, values in kept["words"].items():
         words.setlist(name, values)
-    form = make(words)
+    form = make(words, asks_service=True)
     form.is_valid()
     form.refuse(InvalidDestination(kept["error"]))
     return form

@@ -20,11 +20,10 @@ from common.clock import utcnow
 from common.ports import channels
 from common.refused import Refused
 from delivery.admin.bridges.add import (
-    ASK,
     MAY_ADD,
     add_bridge_url,
     add_connected,
-    form_again,
+    asked_form,
     keep_begun,
     lead_back,
     lead_there,
@@ -207,10 +206,7 @@ def bridge_reconnect(request: HttpRequest, bridge: str) -> HttpResponse:
     other = request.GET.get(OTHER, "")
     if request.method == "POST" and request.POST.get("act") == OTHER:
         return _moved(request, subscription, other)
-    form = form_again(request, partial(DestinationForm, kind, known=to.config, asks_service=True))
-    if form is None:
-        asks_service = request.POST.get("act") == ASK
-        form = DestinationForm(kind, request.POST or None, known=to.config, asks_service=asks_service)
+    form = asked_form(request, partial(DestinationForm, kind, known=to.config))
     if request.method == "POST" and form.is_valid() and (answer := _answer(request, form, subscription)):
         return answer
     begun = look_up_begun(request.session, other, now=utcnow())
