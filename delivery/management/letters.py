@@ -52,6 +52,11 @@ LETTER_HELP = {
     "subject": "Such as “{newsletter}: {title}”; also {first}, {count}, {date}, and {upstream}, as the old"
     " Feedletter wrote it.",
 }
+AUDIENCE_OPTIONS = (
+    ("--tag", "any_of", "TAG", "Only to subscribers with this tag; may be repeated: with any of them."),
+    ("--not-tag", "none_of", "TAG", "Not to subscribers with this tag; may be repeated: with any of them."),
+    ("--also", "others", "NAME", "Also to the readers of this newsletter; who reads several gets it once."),
+)
 
 
 def add_template(parser: CommandParser) -> None:
@@ -208,27 +213,8 @@ class SetTheme(FeedletterCommand):
 
 def add_audience(parser: CommandParser) -> None:
     """Adds the options that say whom a letter is for; None where they are left out."""
-    parser.add_argument(
-        "--tag",
-        dest="any_of",
-        action="append",
-        metavar="TAG",
-        help="Only to subscribers with this tag; may be repeated: with any of them.",
-    )
-    parser.add_argument(
-        "--not-tag",
-        dest="none_of",
-        action="append",
-        metavar="TAG",
-        help="Not to subscribers with this tag; may be repeated: with any of them.",
-    )
-    parser.add_argument(
-        "--also",
-        dest="others",
-        action="append",
-        metavar="NAME",
-        help="Also to the readers of this newsletter; who reads several gets it once.",
-    )
+    for option, part, metavar, text in AUDIENCE_OPTIONS:
+        parser.add_argument(option, dest=part, action="append", metavar=metavar, help=text)
 
 
 def named_audience(options: dict[str, Any]) -> dict[str, list[str]]:

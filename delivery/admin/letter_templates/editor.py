@@ -100,17 +100,14 @@ def groups(subscribable: Subscribable, name: str) -> list[tuple[str, list[FieldR
         return [("Values", [*NEWSLETTER_VALUES, *PAGE_VALUES]), ("The frame", list(PAGE_BLOCKS)), _rest()]
     special = CONFIRMATION_VALUES if template == "confirmation" else ()
     values = [*NEWSLETTER_VALUES, *(ISSUE_VALUES if folder == "issues" else (*special, *MAIL_VALUES))]
+    names = field_names(subscribable.params).values()
+    fields = [(f"%{name}%", FIELD_MEANINGS.get(name, "your own parameter")) for name in names]
     return [
-        ("Filled in for each reader", field_rows(subscribable)),
+        ("Filled in for each reader", fields),
         ("Values", values),
         ("The frame", list(FRAME_BLOCKS)),
         _rest(),
     ]
-
-
-def field_rows(subscribable: Subscribable) -> list[FieldRow]:
-    names = field_names(subscribable.params).values()
-    return [(f"%{name}%", FIELD_MEANINGS.get(name, "your own parameter")) for name in names]
 
 
 def _rest() -> tuple[str, list[FieldRow]]:
