@@ -123,6 +123,7 @@ SETTINGS_CARDS: tuple[Entry, ...] = (
         _page("Servers", "chat_guild", about="Servers that have the bot."),
         _page("Feeds of servers", "chat_guildfeed", about="What they follow, and where."),
         _page("Notices to servers", "chat_serveralert", about="Problems that servers were notified of."),
+        app="chat",
     ),
     _card(
         "System",

@@ -11,15 +11,10 @@ from django.views.generic import RedirectView, TemplateView
 from common.optional_apps import is_on
 from common.ports import panels
 from common.signing import token_paths
-from delivery.admin.bridges import (
-    add_application,
-    add_bridge,
-    bridge_connected,
-    bridge_reconnect,
-    bridge_set_up,
-)
+from delivery.admin.bridges.add import add_application, add_bridge
+from delivery.admin.bridges.set_up import bridge_connected, bridge_reconnect, bridge_set_up
 from delivery.admin.dkim import mail_check
-from delivery.admin.mail import mail_set_up
+from delivery.admin.mail.account import mail_set_up
 from delivery.views.esp_webhook import esp_tracking
 from feedletter_site import env
 from feedletter_site.first_steps import first_steps, settings_page
