@@ -3,6 +3,7 @@
 import html
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from email import message_from_bytes
 from email.errors import HeaderParseError
 from email.header import decode_header
@@ -16,6 +17,7 @@ MAX_BOUNDARIES = 2_000
 MOST_WORK = 5_000_000
 MAX_MAIL_TEXT = 128_000
 MOST_FIELD_ADDRESSES = 20
+REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 # Python has codecs that are slow or no charsets.
 _CHARSETS = re.compile(
     r"utf-?8|us-ascii|ascii|iso-8859-\d{1,2}|windows-125\d|koi8-[ru]|iso-2022-(?:jp|kr)|shift_jis|cp932|euc-(?:jp|kr)"
@@ -127,15 +129,21 @@ def decoded_payload(part: Message) -> bytes:
 
 def utf8(value: object) -> str:
     """Decode surrogates, which Python's mail parser makes of non-ASCII octets."""
-    return str(value).encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    return _undeclared(str(value).encode("utf-8", "surrogateescape"))
 
 
 def _decoded(octets: bytes, charset: str | None) -> str:
-    known = charset if charset and _CHARSETS.fullmatch(charset) else "utf-8"
-    try:
-        return octets.decode(known, "replace")
-    except LookupError:
-        return octets.decode("utf-8", "replace")
+    if charset and _CHARSETS.fullmatch(charset):
+        with suppress(LookupError):
+            return octets.decode(charset, "replace")
+    return _undeclared(octets)
+
+
+def _undeclared(octets: bytes) -> str:
+    """Decode as UTF-8, or as Windows-1252 if nothing but ASCII is valid UTF-8, as old programs meant it."""
+    text = octets.decode("utf-8", "replace")
+    is_western = REPLACEMENT in text and text.replace(REPLACEMENT, "").isascii()
+    return octets.decode("cp1252", "replace") if is_western else text
 
 
 def decoded_text(part: Message, limit: int = MAX_MAIL_TEXT) -> str:

@@ -56,6 +56,14 @@ def test_any_octets_are_a_post_or_unfit(raw: bytes) -> None:
     assert post.source
 
 
+@pytest.mark.parametrize("charset", ["utf-8", "cp1252"])
+def test_octets_without_a_charset_are_read_as_their_program_meant_them(charset: str) -> None:
+    raw = "From: Büro <a@news.example>\nSubject: Grüße aus Köln\n\nZwölf Boote\n".encode(charset)
+    post = read(raw).post
+    assert (post.title, post.authors) == ("Grüße aus Köln", ("Büro",))
+    assert "Zwölf Boote" in post.content
+
+
 HEADERS = st.sampled_from(
     ["From", "Subject", "List-Id", "List-Unsubscribe", "Date", "Content-Type", "Archived-At", "Message-ID"]
 )
