@@ -10,7 +10,8 @@ import logging
 import re
 import time
 from datetime import UTC, datetime
-from zoneinfo import ZoneInfo
+from functools import cache
+from zoneinfo import ZoneInfo, available_timezones
 
 from common.counters import count
 
@@ -83,6 +84,12 @@ class Drift:
             return 0.0
         self._difference = difference
         return moved
+
+
+@cache
+def zone_names() -> frozenset[str]:
+    # ZoneInfo(name) accepts "right/UTC" (with leap seconds) and raises OSError for "America".
+    return frozenset(available_timezones())
 
 
 def zone_words(zone: ZoneInfo) -> str:

@@ -1,7 +1,6 @@
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any
-from zoneinfo import available_timezones
 
 from django import forms
 from django.conf import settings
@@ -25,7 +24,7 @@ from common.admin.uploads import (
     stop_action,
     upload_facts,
 )
-from common.clock import utcnow
+from common.clock import utcnow, zone_names
 from common.optional_apps import is_on
 from common.parts import Facts, Part, listed
 from common.ports.panels import Action, Panel
@@ -156,7 +155,7 @@ class ArrivalForm(StyledForm, forms.Form):
                 sources if name == "file" else explained,
             )
         zone: Any = self.fields["zone"]
-        zone.choices = [("", "Choose"), *((name, name) for name in sorted(available_timezones()))]
+        zone.choices = [("", "Choose"), *((name, name) for name in sorted(zone_names()))]
         zoned = [one for one in sources if one.needs_zone]
         self._only("zone", "the time zone of the machine that ran it.", zoned)
         read = [one for one in sources if one.needs_reader]

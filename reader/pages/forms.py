@@ -1,7 +1,5 @@
-from functools import cache
 from typing import Any
 from urllib.parse import urlsplit
-from zoneinfo import available_timezones
 
 from allauth.account.adapter import get_adapter
 from django import forms
@@ -10,6 +8,7 @@ from django.contrib.auth.forms import SetPasswordMixin
 from django.contrib.auth.models import User
 from django.utils.translation import gettext, gettext_lazy, ngettext
 
+from common.clock import zone_names
 from common.text import one_line
 from feeds.addresses import MAX_FEED_URL
 from reader.models import Channel, Reader
@@ -18,7 +17,6 @@ from reader.rules.saving import is_template
 
 CHOOSE_ONE = gettext_lazy("Choose one of the options on the page.")
 LONGEST_KEPT = 3_650
-ZONES = cache(available_timezones)
 
 
 class LineField(forms.CharField):
@@ -42,9 +40,6 @@ class NameForm(forms.Form):
         max_length=LONGEST_SLUG,
         widget=forms.TextInput(attrs={"autocomplete": "username", "autocapitalize": "none"}),
     )
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **{"label_suffix": "", **kwargs})
 
     def clean_name(self) -> str:
         return str(self.cleaned_data["name"]).lower()
@@ -99,10 +94,7 @@ class ReadingForm(forms.ModelForm):  # type: ignore[type-arg]
                 "must contain {url}, and can contain {title}; leave empty for none"
             ),
         }
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **{"label_suffix": "", **kwargs})
-        self.fields["save_template"].widget.attrs["list"] = "services"
+        widgets = {"save_template": forms.TextInput({"list": "services"})}  # noqa: RUF012 - as above
 
     def clean_save_template(self) -> str:
         template = str(self.cleaned_data["save_template"]).strip()
@@ -135,9 +127,6 @@ class PicksForm(forms.ModelForm):  # type: ignore[type-arg]
         model = Reader
         fields = ("picks", "picks_title")
         labels = {"picks_title": gettext_lazy("Title")}  # noqa: RUF012 - Django's name and type
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **{"label_suffix": "", **kwargs})
 
 
 class NewChannelForm(forms.Form):
@@ -182,7 +171,7 @@ class ChannelForm(forms.Form):
 
 class LettersForm(forms.ModelForm):  # type: ignore[type-arg]
     letters_zone = forms.ChoiceField(
-        label=gettext_lazy("Time zone"), choices=lambda: [(name, name) for name in sorted(ZONES())]
+        label=gettext_lazy("Time zone"), choices=lambda: [(name, name) for name in sorted(zone_names())]
     )
 
     class Meta:
@@ -201,7 +190,7 @@ class LettersForm(forms.ModelForm):  # type: ignore[type-arg]
         widgets = {"letters_at": forms.TimeInput({"type": "time"}, "%H:%M")}  # noqa: RUF012 - as above
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **{"label_suffix": "", **kwargs})
+        super().__init__(*args, **kwargs)
         if not self.instance.letters_key:
             self.initial["letters_zone"] = settings.TIME_ZONE
             self.fields["letters_zone"].widget.attrs["data-of-browser"] = ""
@@ -224,7 +213,7 @@ class EmailForm(forms.Form):
     )
 
     def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
-        super().__init__(*args, **{"label_suffix": "", **kwargs})
+        super().__init__(*args, **kwargs)
         self.user = user
         if not user.has_usable_password():
             del self.fields["password"]

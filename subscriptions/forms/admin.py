@@ -24,12 +24,13 @@ from unfold.widgets import (
 
 from common.admin.model_admin import StyledForm
 from common.admin.refusals import add_refusal
+from common.clock import zone_names
 from common.ports import channels
 from common.ports.registries import template_sources
 from subscriptions.models import Subscribable
 from subscriptions.newsletters.define import SCHEDULING, check_subscribable, unused_name
 from subscriptions.rules.schedule import ARRANGEMENTS, on_weekdays, week_plan
-from subscriptions.rules.validation import InvalidSchedule, check_schedule, check_zone, zone_names
+from subscriptions.rules.validation import InvalidSchedule, check_schedule, check_zone
 
 LONGEST_OPTION, LONGEST_LINES = 700, 2_000
 EARLY = time(7)

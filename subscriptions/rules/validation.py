@@ -1,9 +1,9 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from functools import cache
-from zoneinfo import ZoneInfo, available_timezones
+from zoneinfo import ZoneInfo
 
+from common.clock import zone_names as zone_names
 from common.refused import Refused
 from subscriptions.rules.schedule import ARRANGEMENTS, Schedule, check_cron
 
@@ -56,12 +56,6 @@ def check_zone(name: str) -> ZoneInfo:
         else "Use one such as Europe/Paris."
     )
     raise ValueError(f"There is no time zone “{name[:64]}”. {hint}")
-
-
-@cache
-def zone_names() -> frozenset[str]:
-    # ZoneInfo(name) accepts "right/UTC" (with leap seconds) and raises OSError for "America".
-    return frozenset(available_timezones())
 
 
 class WrongFields(Refused):
