@@ -1,5 +1,5 @@
 import re
-from dataclasses import dataclass
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
@@ -9,7 +9,7 @@ from django.db.models.functions import Concat
 
 from common.refused import Refused
 from common.text import one_line
-from feeds.adding.discover import Candidate, Discovery, discover
+from feeds.adding.discover import Candidate, discover
 from feeds.parsing.entry import Person
 from feeds.polling.read import clean_entry
 from reader.entries.search_index import entries_with
@@ -27,37 +27,28 @@ POSTS_LOOKED_THROUGH = 1_000
 _WORD = re.compile(r"[\w-]{1,60}")
 
 
-@dataclass(frozen=True, slots=True)
-class FoundFeed:
-    url: str
-    name: str
-    photo: str = ""
-    description: str = ""
-
-
-def find_feeds(query: str, *, now: datetime) -> list[FoundFeed]:
+def find_feeds(query: str, *, now: datetime) -> Sequence[Candidate]:
     """Find feeds by address, domain, handle or word (network)."""
     query = one_line(query)[:LONGEST_QUERY]
     try:
-        discovery = _discovered(f"{query}.com" if _WORD.fullmatch(query) else query, now)
-    except Refused:
-        return []
-    return [_found_feed(candidate) for candidate in discovery.candidates]
+        return discover(f"{query}.com" if _WORD.fullmatch(query) else query, now=now).candidates
+    except ValidationError:
+        return ()
 
 
-def preview(url: str, *, now: datetime) -> tuple[FoundFeed, list[dict[str, Any]]]:
-    """Return the best feed and its posts as jf2 (network). Raises Refused."""
-    discovery = _discovered(url, now)
+def preview(url: str, *, now: datetime) -> tuple[Candidate, list[dict[str, Any]]]:
+    """Return the best feed and its posts as jf2 (network). Raises Refused and ValidationError."""
+    discovery = discover(url, now=now)
     best = discovery.only or discovery.best
     if best is None or best.looked.parsed is None:
         raise Refused(discovery.problem or "No feed was found at this address.", "url")
-    feed, parsed = _found_feed(best), best.looked.parsed
-    site = Person(feed.name, parsed.link or feed.url, feed.photo)
+    parsed = best.looked.parsed
+    site = Person(best.title, parsed.link or best.url, parsed.channel.image)
     posts = [
         post_jf2(clean_entry(entry, best.looked.base), feed=site, seen_at=now)
         for entry in parsed.entries[:PREVIEWED]
     ]
-    return feed, posts
+    return best, posts
 
 
 def search_posts(timeline: Timeline, text: str, *, limit: int) -> Page:
@@ -86,16 +77,3 @@ def _matching(places: TimelineEntryQuerySet, query: Query, limit: int) -> list[i
     for term in query.unwanted:
         lines = lines.exclude(line__contains=term.part)
     return list(lines.order_by("-at", "-pk").values_list("pk", flat=True)[:limit])
-
-
-def _discovered(url: str, now: datetime) -> Discovery:
-    try:
-        return discover(url, now=now)
-    except ValidationError as error:
-        raise Refused(" ".join(error.messages), "url") from error
-
-
-def _found_feed(one: Candidate) -> FoundFeed:
-    parsed = one.looked.parsed
-    photo = parsed.channel.image if parsed else ""
-    return FoundFeed(one.url, one.title, photo, parsed.description if parsed else "")

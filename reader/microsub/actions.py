@@ -9,6 +9,7 @@ from django.conf import settings
 from django.db.models import Count, F, Max
 
 from common.refused import Refused
+from feeds.adding.discover import Candidate
 from feeds.models import Feed
 from reader.channels.channels import (
     ALL_CHANNELS,
@@ -20,7 +21,7 @@ from reader.channels.channels import (
     order_channels,
 )
 from reader.channels.filters import authors_of, mute, muted, unmute
-from reader.channels.find import FoundFeed, find_feeds, preview, search_posts
+from reader.channels.find import find_feeds, preview, search_posts
 from reader.channels.follows import follow_address, move_follow, shared_feed_at, unfollow
 from reader.media.icons import feed_icon, jf2_by_proxy, picture_by_proxy
 from reader.microsub.items import (
@@ -207,7 +208,7 @@ def search(call: Call) -> Json:
         return {"items": page_json(page, timeline, call.token)["items"]}
     call.require(parameters.READ, parameters.FOLLOW)
     feeds = find_feeds(query, now=call.now)
-    return {"results": [_found_feed(feed, description=feed.description) for feed in feeds]}
+    return {"results": [_found_feed(feed, is_described=True) for feed in feeds]}
 
 
 def show_preview(call: Call) -> Json:
@@ -302,9 +303,11 @@ def _feed(follow: Follow) -> Json:
     return without_nothing({"type": "feed", "url": follow.feed.url, "name": follow.title, "photo": photo})
 
 
-def _found_feed(one: FoundFeed, **more: str) -> Json:
-    photo = picture_by_proxy(one.photo, site=settings.SITE_URL)
-    return without_nothing({"type": "feed", "url": one.url, "name": one.name, "photo": photo, **more})
+def _found_feed(feed: Candidate, *, is_described: bool = False) -> Json:
+    parsed = feed.looked.parsed
+    photo = picture_by_proxy(parsed.channel.image if parsed else "", site=settings.SITE_URL)
+    more = {"description": parsed.description} if parsed and is_described else {}
+    return without_nothing({"type": "feed", "url": feed.url, "name": feed.title, "photo": photo, **more})
 
 
 def _sources(reader: Reader) -> dict[int, list[Json]]:
