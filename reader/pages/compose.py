@@ -39,9 +39,9 @@ from reader.pages.access import (
     policy_to_own_sites,
 )
 from reader.pages.forms import LineField
-from reader.pages.people import NewsLine, lines_of
-from reader.pages.posts import WRITTEN_KIND_WORDS
+from reader.pages.posts import WRITTEN_KIND_WORDS, WrittenLine
 from reader.people.tokens import TakenSite
+from reader.rules.identity import LONGEST_IDENTITY
 from reader.rules.micropub import (
     ARTICLE,
     BOOKMARK,
@@ -80,6 +80,7 @@ VISIBILITY_WORDS = {
 WITH_PICTURES = (NOTE, ARTICLE, REPLY)
 # Seconds until the page reloads.
 LOOKS_AGAIN = 3
+LISTED = 20
 
 
 @method_decorator(takes_body(MOST_SENT, files=True, for_users=True), name="dispatch")
@@ -195,7 +196,7 @@ class ComposedPage(ReaderPage):
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         return super().get_context_data(
-            line=NewsLine(self.row, Said.from_json(self.row.said)),
+            line=WrittenLine(self.row),
             host=host_of(self.reader.me),
             photos=self.row.photos.defer("data"),
             **kwargs,
@@ -219,6 +220,10 @@ def reaction(request: HttpRequest, reader: Reader, pk: int) -> HttpResponse:
     except Refused as error:
         raise Http404(str(error)) from error
     return HttpResponseRedirect(back_to(request, reverse("reader:post", args=[entry.pk])))
+
+
+def lines_of(reader: Reader) -> list[WrittenLine]:
+    return [WrittenLine(row) for row in reader.compositions.order_by("-made_at", "-pk")[:LISTED]]
 
 
 def _said(request: HttpRequest) -> Said:
@@ -251,13 +256,26 @@ def _entry(reader: Reader, text: str) -> Entry | None:
     return None if number is None else entry_of(reader, number)
 
 
+class SiteForm(forms.Form):
+    me = LineField(longest=LONGEST_IDENTITY + 1)
+
+
 class ConnectPage(ReaderFormPage):
     """Sends the reader to a site for consent. A POST may also disconnect it."""
 
+    form_class = SiteForm
     failure = gettext_noop("This site couldn’t be connected.")
     # Each attempt makes several requests to another server.
     limit: Limit
     session_key: str
+    # Whether the site redirects here. The state in the session works once.
+    is_return = False
+
+    def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        if not self.is_return:
+            return super().get(request, *args, **kwargs)
+        self.finish(request.session.pop(self.session_key, {}), request.GET.dict())
+        return HttpResponseRedirect(self.get_success_url())
 
     @method_decorator(confirmed(is_connecting, app="reader"))
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
@@ -293,22 +311,7 @@ class ConnectPage(ReaderFormPage):
         raise NotImplementedError
 
 
-class AnswerPage(ConnectPage):
-    """Return from the site. The state in the session works once."""
-
-    http_method_names = ("get", "head")
-
-    def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        self.finish(request.session.pop(self.session_key, {}), request.GET.dict())
-        return HttpResponseRedirect(self.get_success_url())
-
-
-class ConnectForm(forms.Form):
-    me = LineField(longest=LONGEST_POST_URL)
-
-
 class Connect(ConnectPage):
-    form_class = ConnectForm
     template_name = "reader/connect.html"
     section = "compose"
     success_url = reverse_lazy("reader:compose")
@@ -329,7 +332,3 @@ class Connect(ConnectPage):
 
     def disconnect(self) -> None:
         disconnect(reader=self.reader)
-
-
-class Connected(AnswerPage, Connect):
-    pass

@@ -1,5 +1,4 @@
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from functools import partial
 from http import HTTPStatus
 from typing import Any
@@ -25,18 +24,15 @@ from django.views.decorators.http import require_GET, require_http_methods
 from common.clock import utcnow
 from common.refused import Refused
 from reader.channels.channels import channel_of
-from reader.models import Composition, Reader
+from reader.models import Reader
 from reader.pages.access import counts_of, feed_in, for_readers, for_users, reading_page
 from reader.pages.forms import NameForm, NewcomerForm
-from reader.pages.posts import STATE_WORDS, WRITTEN_KIND_WORDS, web_address
 from reader.people.invitations import InvitationOver, accept, open_invitation
-from reader.people.readers import LONGEST_SLUG, NameTaken, add_reader, may_begin, may_read
-from reader.rules.micropub import Said, fitting
+from reader.people.readers import LONGEST_SLUG, NameTaken, add_reader, may_begin, reading
 from reader.rules.order import BadCursor, Key
 from reader.streams.stream import STREAM_HEADERS, TRIES_AGAIN_AFTER, Stream, TooManyStreams
 from reader.timelines.pages import Timeline, newer_than
 
-LISTED = 20
 MOST_NEW = 1_000
 MODEL_BACKEND = "django.contrib.auth.backends.ModelBackend"
 # Called with the name and, for a new user, address and hashed password.
@@ -124,34 +120,6 @@ def offered_name(words: str) -> str:
     return slugify(words.partition("@")[0])[:LONGEST_SLUG].strip("-_")
 
 
-@dataclass(frozen=True, slots=True)
-class NewsLine:
-    row: Composition
-    said: Said
-
-    @property
-    def kind(self) -> str:
-        return str(WRITTEN_KIND_WORDS[self.said.kind])
-
-    @property
-    def state(self) -> str:
-        return str(STATE_WORDS[Composition.State(self.row.state)])
-
-    @property
-    def words(self) -> str:
-        said = fitting(self.said)
-        return said.name or said.content or said.url
-
-    @property
-    def location(self) -> str:
-        return web_address(self.row.location)
-
-
-def lines_of(reader: Reader) -> Sequence[NewsLine]:
-    rows = reader.compositions.order_by("-made_at", "-pk")[:LISTED]
-    return [NewsLine(row, Said.from_json(row.said)) for row in rows]
-
-
 @for_readers
 @require_GET
 def news(request: HttpRequest, reader: Reader) -> HttpResponse:
@@ -187,6 +155,4 @@ def events(request: HttpRequest, reader: Reader) -> HttpResponseBase:
 def _is_signed_in(request: HttpRequest, reader: Reader) -> bool:
     """Users may sign out elsewhere."""
     request.session = type(request.session)(request.session.session_key)
-    user = get_user(request)
-    current = Reader.objects.select_related("user").filter(pk=reader.pk, user=user.pk).first()
-    return current is not None and may_read(current)
+    return reading(pk=reader.pk, user=get_user(request).pk) is not None

@@ -93,15 +93,27 @@ def media(request: HttpRequest, mac: str, packed: str) -> HttpResponse:
 
 
 @dataclass(frozen=True, slots=True)
-class Reaction:
+class WrittenLine:
     """`location` is "" if unknown."""
 
-    composition: int
-    kind: str
-    words: str
-    state: str
-    location: str
-    is_refused: bool
+    row: Composition
+
+    @property
+    def kind(self) -> str:
+        return str(WRITTEN_KIND_WORDS[self.row.said["kind"]])
+
+    @property
+    def state(self) -> str:
+        return str(STATE_WORDS[Composition.State(self.row.state)])
+
+    @property
+    def words(self) -> str:
+        said = micropub.fitting(micropub.Said.from_json(self.row.said))
+        return said.name or said.content or said.url
+
+    @property
+    def location(self) -> str:
+        return web_address(self.row.location)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +159,7 @@ class ShownPost:
     is_starred: bool
     direction: str
     title_direction: str
-    reactions: tuple[Reaction, ...] = ()
+    reactions: tuple[WrittenLine, ...] = ()
     # Link of an email that asks to confirm a subscription.
     confirm: str = ""
     # In the reader's picks.
@@ -161,7 +173,8 @@ class ShownPost:
     @property
     def done(self) -> frozenset[str]:
         """Kinds of reactions, without refused ones."""
-        return frozenset(reaction.kind for reaction in self.reactions if not reaction.is_refused)
+        rows = (line.row for line in self.reactions)
+        return frozenset(row.said["kind"] for row in rows if row.state != Composition.State.REFUSED)
 
     @property
     def name(self) -> str:
@@ -240,7 +253,7 @@ def shown_post(
         is_starred=is_starred,
         direction=runs,
         title_direction=title_direction(str(jf2.get("name", "")), runs),
-        reactions=tuple(map(_reaction, reactions)),
+        reactions=tuple(map(WrittenLine, reactions)),
         confirm=web_address(next(iter(jf2.get(CONFIRM, ())), "")),
         note=note[0],
         tags=note[1],
@@ -263,18 +276,6 @@ def shown_html(html: str, *, heading: int = 3) -> SafeString:
 def web_address(url: object) -> str:
     """Return "" unless pages may link to it."""
     return str(url) if url and scheme(str(url)) in ("http", "https") else ""
-
-
-def _reaction(row: Composition) -> Reaction:
-    kind = row.said["kind"]
-    return Reaction(
-        composition=row.pk,
-        kind=kind,
-        words=str(WRITTEN_KIND_WORDS[kind]),
-        state=str(STATE_WORDS[Composition.State(row.state)]),
-        location=web_address(row.location),
-        is_refused=row.state == Composition.State.REFUSED,
-    )
 
 
 def _pictures(jf2: Mapping[str, Any], html: str) -> tuple[str, ...]:

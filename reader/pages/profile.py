@@ -3,7 +3,6 @@ from dataclasses import asdict
 from itertools import groupby
 from typing import Any
 
-from django import forms
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse_lazy
@@ -18,21 +17,15 @@ from reader.indieauth.client import Begun, begin, finish
 from reader.indieauth.discovery import discover, profile_of, site_url
 from reader.models import Follow, Reader
 from reader.pages.access import reading_page
-from reader.pages.compose import AnswerPage, ConnectPage
-from reader.pages.forms import LineField
-from reader.people.readers import may_read
+from reader.pages.compose import ConnectPage
+from reader.people.readers import reading
 from reader.people.tokens import connect_site, disconnect_site
 from reader.rules.identity import LONGEST_IDENTITY
 
 MOST_LISTED = 2_000
 
 
-class OwnSiteForm(forms.Form):
-    me = LineField(longest=LONGEST_IDENTITY + 1)
-
-
 class OwnSite(ConnectPage):
-    form_class = OwnSiteForm
     template_name = "reader/own_site.html"
     section = "account"
     success_url = reverse_lazy("reader:site")
@@ -57,10 +50,6 @@ class OwnSite(ConnectPage):
 
     def disconnect(self) -> None:
         disconnect_site(reader=self.reader)
-
-
-class OwnSiteAnswer(AnswerPage, OwnSite):
-    pass
 
 
 @reading_page
@@ -119,7 +108,7 @@ def published(reader: Reader) -> list[Follow]:
 
 
 def _reader(slug: str) -> Reader:
-    reader = Reader.objects.select_related("user").filter(slug=slug).first()
-    if reader is None or not may_read(reader):
+    reader = reading(slug=slug)
+    if reader is None:
         raise Http404("No one with that name reads here.")
     return reader
