@@ -5,7 +5,6 @@ Each step can be repeated: known rows stay as they are.
 Stars and read posts of another program, found by feed and id, else by link.
 """
 
-import hashlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -183,8 +182,7 @@ def _columns(old: OldPost, feed: Feed | None) -> dict[str, Any]:
     post = replace(old.post, content=old.post.content[:MAX_CONTENT], summary=old.post.summary[:MAX_CONTENT])
     page = feed.site_url or feed.url if feed else urljoin(post.link, "/")
     name = feed.title or feed.host if feed else host_of_url(post.link)
-    columns = said_by(clean_entry(post, feed.url if feed else post.link), Person(name, page), old.came_at)
-    return {**columns, "hash": hashlib.sha256(repr(columns["jf2"]).encode()).hexdigest()}
+    return said_by(clean_entry(post, feed.url if feed else post.link), Person(name, page), old.came_at)
 
 
 @transaction.atomic

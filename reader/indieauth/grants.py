@@ -18,7 +18,7 @@ from feeds.parsing.media import absolute
 from reader.indieauth.discovery import NotConfirmed, declared_links, fetched, json_object
 from reader.models import Code, Reader, Token
 from reader.people.readers import may_read
-from reader.people.tokens import LONGEST_CLIENT, digest_of, ends_at, make_token, new_key, revoke_token
+from reader.people.tokens import LONGEST_CLIENT, digest_of, ends_at, make_token, new_key, revoke
 from reader.rules.identity import is_on_loopback, may_return_to, origin_of, proves
 from reader.rules.parameters import known_scopes
 
@@ -215,7 +215,7 @@ def refresh(*, refresh_key: str, client_id: str, scopes: Collection[str], now: d
     if token is None:
         # Two clients have it, and one is a thief.
         if spent := live.filter(spent_digest=digest).first():
-            revoke_token(token=spent, now=now)
+            revoke(spent, now=now)
         raise NotGranted("The refresh token is unknown, used or revoked.")
     if token.client_id != client_id:
         raise NotGranted("The refresh token belongs to another client.")
@@ -242,7 +242,7 @@ def revoke_by_key(*, key: str, now: datetime) -> None:
     digest = digest_of(key)
     for name in ("digest", "refresh_digest"):
         if token := Token.objects.filter(**{name: digest}).first():
-            revoke_token(token=token, now=now)
+            revoke(token, now=now)
 
 
 def _checked(shown: Exchange, now: datetime) -> Code:
@@ -267,5 +267,5 @@ def _use_up(code: Code, now: datetime) -> bool:
 def _shown_again(code: Code, now: datetime) -> NotGranted:
     """A code that is used twice revokes its token (RFC 6749 §4.1.2)."""
     if token := Token.objects.filter(code=code).first():
-        revoke_token(token=token, now=now)
+        revoke(token, now=now)
     return NotGranted("The code was already used. Its tokens have been revoked.")

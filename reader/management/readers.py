@@ -10,7 +10,7 @@ from reader.models import AppPassword as AppPasswordRow
 from reader.models import Token
 from reader.people.invitations import USUAL_DAYS, invite
 from reader.people.readers import add_reader
-from reader.people.tokens import make_app_password, make_token, revoke_app_password, revoke_token
+from reader.people.tokens import make_app_password, make_token, revoke
 from reader.resources import readers
 from reader.rules.parameters import SCOPES
 
@@ -93,7 +93,7 @@ class AppPassword(FeedletterCommand):
         if options["revoke"] is not None:
             hint = "Run “app_password NAME --list” to see all app passwords."
             ended = find(reader.app_passwords.all(), "password", hint, pk=options["revoke"])
-            return app_password_row(revoke_app_password(password=ended, now=now))
+            return app_password_row(revoke(ended, now=now))
         row, password = make_app_password(reader=reader, app=options["app"], now=now)
         address = settings.SITE_URL + reverse("reader:greader_php", args=[""])
         return {**app_password_row(row), "address": address, "user": reader.slug, "password": password}
@@ -123,7 +123,7 @@ class ReaderToken(FeedletterCommand):
         if options["revoke"] is not None:
             hint = "Run “reader_token NAME --list” to see all keys."
             token = find(reader.tokens.all(), "key", hint, pk=options["revoke"])
-            return token_row(revoke_token(token=token, now=now))
+            return token_row(revoke(token, now=now))
         token, key = make_token(
             reader=reader,
             client=options["client"],

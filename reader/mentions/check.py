@@ -1,6 +1,5 @@
 """Fetches sources of webmentions, and notifies readers. Rows are the queue."""
 
-import hashlib
 import logging
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -98,7 +97,6 @@ def _shown(mention: Mention, post: Post, kind: str, now: datetime) -> dict[str, 
     site = Person(host_of_url(mention.source), urljoin(mention.source, "/"))
     entry = Entry.objects.select_for_update().filter(mention=mention).first()
     columns = {**said_by(post, site, entry.seen_at if entry else now), "kind": kind}
-    columns["hash"] = hashlib.sha256(repr(columns["jf2"]).encode()).hexdigest()
     channel = Channel.objects.get(reader=mention.reader_id, is_notifications=True)
     is_block = mutes_in(channel)
     # A blocked site includes its authors.

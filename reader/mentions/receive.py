@@ -23,7 +23,7 @@ from reader.entries.take import said_by
 from reader.indieauth.discovery import profile_of
 from reader.mentions.check import show_mention
 from reader.models import Channel, Mention, Reader
-from reader.people.readers import may_read
+from reader.people.readers import reading
 from reader.rules.jf2 import author_key
 from reader.rules.mentions import LOOK_EVERY, comparable, is_within
 
@@ -97,8 +97,8 @@ def pair_of(source: str, target: str) -> str:
 @csrf_exempt
 def webmention(request: HttpRequest, slug: str) -> HttpResponse:
     """Return 202 for queued mentions, 400 for invalid ones."""
-    reader = Reader.objects.select_related("user").filter(slug=slug).first()
-    if reader is None or not may_read(reader):
+    reader = reading(slug=slug)
+    if reader is None:
         raise Http404("No one with that name reads here.")
     if request.method != "POST":
         words = "This address accepts webmentions. POST a form with source and target."
@@ -147,7 +147,6 @@ def take_mention(
             raise Refused("Its source or target isn’t an address that starts with http:// or https://.")
     site = Person(host_of_url(source), urljoin(source, "/"))
     columns = {**said_by(clean_entry(post, source), site, came_at), "kind": kind}
-    columns["hash"] = hashlib.sha256(repr(columns["jf2"]).encode()).hexdigest()
     with transaction.atomic():
         lock_placing()
         now = arrival(now)

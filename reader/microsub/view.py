@@ -27,8 +27,8 @@ from reader.microsub.items import (
     unauthorized,
     unread_json,
 )
-from reader.models import Reader, Token
-from reader.people.readers import may_read, note_seen
+from reader.models import Token
+from reader.people.readers import may_read, note_seen, reading
 from reader.people.tokens import token_of
 from reader.rules.parameters import MAX_BODY, READ, Parameters, read_parameters
 from reader.streams.stream import (
@@ -161,8 +161,8 @@ def _token(request: HttpRequest, slug: str, given: Parameters) -> Token:
 
 def _token_of_own_site(slug: str, key: str) -> Token | None:
     """Raises ApiError."""
-    reader = Reader.objects.select_related("user").filter(slug=slug).first()
-    if reader is None or not may_read(reader):
+    reader = reading(slug=slug)
+    if reader is None:
         return None
     try:
         return foreign_token(reader=reader, key=key, now=utcnow())

@@ -29,15 +29,7 @@ from reader.pages.picks import makes_newsletters
 from reader.people.personal_data import data_file
 from reader.people.picks import address_of, open_picks
 from reader.people.readers import leave
-from reader.people.tokens import (
-    LONGEST_APP,
-    active,
-    ends_at,
-    live_tokens,
-    make_app_password,
-    revoke_app_password,
-    revoke_token,
-)
+from reader.people.tokens import LONGEST_APP, active, ends_at, live_tokens, make_app_password, revoke
 from reader.rules.order import LARGEST_KEY, number_in
 from reader.rules.saving import EXAMPLES
 
@@ -70,7 +62,7 @@ def revoke_client(request: HttpRequest, reader: Reader, pk: int) -> HttpResponse
     token = live_tokens(reader, now).filter(pk=min(pk, LARGEST_KEY)).first()
     if token is None:
         raise Http404("App not found.")
-    revoke_token(token=token, now=now)
+    revoke(token, now=now)
     return HttpResponseRedirect(f"{reverse('reader:clients')}?revoked")
 
 
@@ -88,7 +80,7 @@ class AppPasswords(ReaderFormPage):
             password = active(self.reader).filter(pk=key).first()
             if password is None:
                 raise Http404("App password not found.")
-            revoke_app_password(password=password, now=utcnow())
+            revoke(password, now=utcnow())
             return redirect("reader:app_passwords")
         return super().post(request, *args, **kwargs)
 
@@ -118,19 +110,18 @@ def account(request: HttpRequest, reader: Reader) -> HttpResponse:
         if user.has_usable_password():
             identities.delete()
         return HttpResponseRedirect(f"{reverse('reader:account')}?changed={DISCONNECT}#identity")
-    is_reading = request.POST.get("act") == READING
-    reading = ReadingForm(request.POST if is_reading else None, instance=reader)
-    if is_reading and reading.is_valid():
+    act = request.POST.get("act")
+    reading = ReadingForm(request.POST if act == READING else None, instance=reader)
+    picks = PicksForm(request.POST if act == PICKS else None, instance=reader)
+    given = None if act in (READING, PICKS) else posted(request)
+    form = EmailForm(given, user=user, initial={"email": user.email})
+    if reading.is_valid():
         reading.save()
         return HttpResponseRedirect(f"{reverse('reader:account')}?changed={READING}#reading")
-    is_picks = request.POST.get("act") == PICKS
-    picks = PicksForm(request.POST if is_picks else None, instance=reader)
-    if is_picks and picks.is_valid():
+    if picks.is_valid():
         open_picks(reader=picks.save(commit=False), now=utcnow())
         return HttpResponseRedirect(f"{reverse('reader:account')}?changed={PICKS}#picks")
-    given = None if is_reading or is_picks else posted(request)
-    form = EmailForm(given, user=user, initial={"email": user.email})
-    if given is not None and form.is_valid():
+    if form.is_valid():
         user.email = form.cleaned_data["email"]
         user.save(update_fields=["email"])
         return HttpResponseRedirect(f"{reverse('reader:account')}?changed={EMAIL}")
@@ -149,8 +140,7 @@ def account(request: HttpRequest, reader: Reader) -> HttpResponse:
         "oidc_name": settings.OIDC_URL and settings.OIDC_NAME,
         "is_connected": identities.exists(),
     }
-    sent = reading if is_reading else picks if is_picks else form
-    return render(request, "reader/account.html", context, status=_status(sent))
+    return render(request, "reader/account.html", context, status=_status(reading, picks, form))
 
 
 @for_readers
@@ -181,5 +171,5 @@ def posted(request: HttpRequest) -> QueryDict | None:
     return request.POST if request.method == "POST" else None
 
 
-def _status(form: Any) -> int:
-    return HTTPStatus.BAD_REQUEST if form.errors else HTTPStatus.OK
+def _status(*forms: Any) -> int:
+    return HTTPStatus.BAD_REQUEST if any(form.errors for form in forms) else HTTPStatus.OK

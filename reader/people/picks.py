@@ -24,7 +24,7 @@ from common.net.client import Fetched
 from common.text import one_line, shortened, without_controls
 from feeds.polling.read import OwnDocument
 from reader.models import Reader, Star
-from reader.people.readers import may_read
+from reader.people.readers import reading
 from reader.rules.order import number_in
 from reader.timelines.stars import star, stars_among
 
@@ -65,9 +65,7 @@ def open_picks(*, reader: Reader, now: datetime) -> None:
 
 def picks_at(key: str) -> Reader | None:
     """Return the reader whose picks are at this address, if they may read here."""
-    pk = number_in(key.partition("-")[0])
-    reader = Reader.objects.select_related("user").filter(pk=pk, picks_key=key).first() if pk else None
-    return reader if reader is not None and may_read(reader) else None
+    return reading(pk=number_in(key.partition("-")[0]) or 0, picks_key=key)
 
 
 def title_of(reader: Reader) -> str:
@@ -103,7 +101,8 @@ def notes_among(reader: Reader, entries: Collection[int]) -> dict[int, tuple[str
     """Return notes and tags of starred posts, without a query if there are no picks."""
     if not reader.has_picks:
         return {}
-    return {pk: (note, tags) for pk, note, tags in _words(reader, entries)}
+    rows = stars_among(reader, entries).values_list("entry_id", "note", "tags")
+    return {pk: (note, tags) for pk, note, tags in rows}
 
 
 def picks_of(reader: Reader) -> list[Pick]:
@@ -160,10 +159,6 @@ def own_document(url: str, now: datetime) -> OwnDocument | None:
     picks = picks_of(reader)
     document = Fetched(200, url, {"content-type": TYPES[kind]}, written(reader, picks, kind))
     return OwnDocument(document, now, is_complete=len(picks) < MOST_IN_FEED)
-
-
-def _words(reader: Reader, entries: Collection[int]) -> Iterable[tuple[int, str, str]]:
-    return stars_among(reader, entries).values_list("entry_id", "note", "tags")
 
 
 def _note(text: str) -> str:

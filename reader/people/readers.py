@@ -64,6 +64,12 @@ def may_read(reader: Reader) -> bool:
     return settings.READER != STAFF or user.is_staff
 
 
+def reading(**lookup: Any) -> Reader | None:
+    """Return the reader, if they may read."""
+    reader = Reader.objects.select_related("user").filter(**lookup).first()
+    return reader if reader is not None and may_read(reader) else None
+
+
 def may_begin(user: Any) -> bool:
     """Return whether a user may become a reader without invitation."""
     match settings.READER:

@@ -8,7 +8,7 @@ import re
 import secrets
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, TypeVar
 
 from django.db import IntegrityError, transaction
 from django.db.models import Q, QuerySet
@@ -21,7 +21,7 @@ from common.signing import is_stamp, stamp
 from common.text import one_line
 from reader.channels.channels import name_of_at_most
 from reader.models import AppPassword, Reader, Token
-from reader.people.readers import may_read
+from reader.people.readers import reading
 from reader.rules.parameters import GRANTABLE, SCOPES, known_scopes
 
 LONGEST_APP = 100
@@ -40,6 +40,7 @@ A_MINUTE = timedelta(minutes=1)
 IDLE = timedelta(days=90)
 LONGEST_CLIENT = 200
 PREFIX = "flr_"
+AnyKey = TypeVar("AnyKey", Token, AppPassword)
 
 
 class TakenSite(Refused):
@@ -67,8 +68,7 @@ def disconnect_site(*, reader: Reader) -> None:
 
 def reader_with_site(me: str) -> Reader | None:
     """Return the site's reader, if they may read."""
-    reader = Reader.objects.select_related("user").filter(me=me).exclude(me="").first()
-    return reader if reader is not None and may_read(reader) else None
+    return reading(me=me) if me else None
 
 
 def make_token(
@@ -131,10 +131,10 @@ def known_token(*, key: str, now: datetime) -> Token | None:
     return None if token is None or (token.client_id and now >= ends_at(token)) else token
 
 
-def revoke_token(*, token: Token, now: datetime) -> Token:
-    Token.objects.filter(pk=token.pk, revoked_at=None).update(revoked_at=now)
-    token.refresh_from_db()
-    return token
+def revoke(row: AnyKey, *, now: datetime) -> AnyKey:
+    type(row).objects.filter(pk=row.pk, revoked_at=None).update(revoked_at=now)
+    row.refresh_from_db()
+    return row
 
 
 def new_key() -> str:
@@ -207,12 +207,6 @@ def password_of(*, key: str, now: datetime) -> AppPassword | None:
 
 def active(reader: Reader) -> "QuerySet[AppPassword]":
     return AppPassword.objects.filter(reader=reader, revoked_at=None)
-
-
-def revoke_app_password(*, password: AppPassword, now: datetime) -> AppPassword:
-    AppPassword.objects.filter(pk=password.pk, revoked_at=None).update(revoked_at=now)
-    password.refresh_from_db()
-    return password
 
 
 def _stamped(password: AppPassword) -> str:

@@ -18,7 +18,7 @@ from common.rates import Limit
 from feeds.models import Feed
 from reader.greader.view import CHANGES, QUESTIONS
 from reader.models import AppPassword, Channel, Follow, Mute, Reader, Star, TimelineEntry, Unread
-from reader.people.tokens import key_for, make_app_password, revoke_app_password
+from reader.people.tokens import key_for, make_app_password, revoke
 from tests.factories import NOW
 from tests.reader.greader.client import (
     FORM,
@@ -127,7 +127,7 @@ def test_a_key_that_we_did_not_make_is_refused_as_apps_expect(typed: str, header
 
 def test_a_revoked_password_opens_nothing_and_neither_does_its_key(app: GoogleApp) -> None:
     assert app.get("user-info")[0] == 200
-    revoke_app_password(password=app.password, now=NOW)
+    revoke(app.password, now=NOW)
     assert app.get("user-info") == (401, "Unauthorized")
     assert sign_in("ada", app.typed).status_code == 401
 
@@ -229,7 +229,7 @@ def test_a_form_that_shows_the_token_needs_no_header(app: GoogleApp) -> None:
         answer = Client().post(address, urlencode({"i": "1", "T": bad}), content_type=FORM)
         assert answer.status_code == 401
     assert Client().get(f"{address}?{body}").status_code == 401
-    revoke_app_password(password=app.password, now=NOW)
+    revoke(app.password, now=NOW)
     assert Client().post(address, body, content_type=FORM).status_code == 401
 
 

@@ -17,7 +17,7 @@ from reader.entries.place import place_due
 from reader.microsub.actions import ASKED, POSTED
 from reader.microsub.view import EVENTS
 from reader.models import Channel, Entry, Reader, TimelineEntry, Token, Unread
-from reader.people.tokens import make_token, revoke_token
+from reader.people.tokens import make_token, revoke
 from reader.rules.parameters import SCOPES
 from tests.examples import some_now
 from tests.factories import NOW, FeedFactory
@@ -308,7 +308,7 @@ class TestRights:
     ) -> None:
         match how:
             case "revoked":
-                revoke_token(token=Token.objects.get(), now=NOW)
+                revoke(Token.objects.get(), now=NOW)
             case "unknown":
                 api.headers = {"Authorization": "Bearer nonsense"}
             case "inactive":

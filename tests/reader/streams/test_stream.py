@@ -10,7 +10,7 @@ from django.test import Client
 
 from common.shutdown import stopping
 from reader.models import Channel, Reader, Token
-from reader.people.tokens import revoke_token
+from reader.people.tokens import revoke
 from reader.streams import stream
 from tests.factories import NOW
 from tests.reader.client import MicrosubClient
@@ -149,7 +149,7 @@ def test_it_ends_by_itself(
 
 
 def revoked(ada: Reader, _: Any) -> None:
-    revoke_token(token=Token.objects.get(), now=NOW)
+    revoke(Token.objects.get(), now=NOW)
 
 
 def without_read(ada: Reader, _: Any) -> None:
