@@ -39,7 +39,7 @@ class ReaderConfig(AppConfig):
             page_takers.append(take_page)
             mail_takers.append(later("reader.inbox.take", "take_mail"))
             mail_recipients.append(later("reader.inbox.take", "knows_recipient"))
-            ways.sources.append(later("reader.pages.ways", "reader_way"))
+            ways.sources.append(later("reader.pages.feeds", "reader_way"))
             add_commands(
                 "reader.management",
                 readers="add_reader app_password reader_token",

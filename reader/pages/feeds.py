@@ -1,7 +1,8 @@
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from typing import Any
 
+from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
@@ -16,6 +17,7 @@ from django.views.decorators.http import require_POST, require_safe
 from common.body_limits import MAX_FORM_BYTES, takes_body
 from common.clock import utcnow
 from common.passes import TimeBudget
+from common.ports.ways import Way
 from common.text import one_line
 from feeds.adding.discover import discover
 from feeds.addresses import MAX_FEED_URL
@@ -47,6 +49,8 @@ from reader.timelines.pages import Timeline
 READ_AGAIN_AFTER = timedelta(minutes=1)
 LINES_SHOWN = 500
 REFRESHED_AFTER_SECONDS = 3
+# Rank of the way to subscribe.
+AFTER_RSS = 20
 
 
 class FollowPage(ReaderFormPage):
@@ -87,6 +91,14 @@ class FollowPage(ReaderFormPage):
             channel = channel_of(self.reader, uid)
         follow_address(channel=channel, url=url)
         return redirect("reader:channel", channel.uid)
+
+
+def reader_way(newsletter: Any) -> Iterator[Way]:
+    """Offer on a newsletter's page to follow its feed. Visitors are asked to sign in first."""
+    feed = f"{settings.SITE_URL}{reverse('delivery:feed', args=[newsletter.name])}"
+    url = f"{reverse('reader:follow')}?{urlencode({'url': feed})}"
+    sentence = gettext("If you read feeds on this site.")
+    yield Way(icon="reader", title=gettext("Add to your reader"), sentence=sentence, url=url, rank=AFTER_RSS)
 
 
 @for_readers

@@ -1,5 +1,4 @@
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
@@ -19,17 +18,8 @@ from reader.channels.channels import channel_of, choose_columns
 from reader.channels.find import LONGEST_QUERY, search_posts
 from reader.micropub.compositions import reactions_to
 from reader.models import Channel, Marking, Reader, TimelineEntry, Unread
-from reader.pages.access import (
-    POLICY,
-    ChannelLine,
-    back_to,
-    counts_of,
-    feed_in,
-    for_readers,
-    keys_in,
-    surroundings,
-)
-from reader.pages.posts import NO_NOTE, ShownPost, shown_places, shown_post, web_address
+from reader.pages.access import POLICY, back_to, counts_of, feed_in, for_readers, keys_in, surroundings
+from reader.pages.posts import NO_NOTE, shown_places, shown_post, web_address
 from reader.people.picks import annotate, notes_among
 from reader.rules.order import LARGEST_KEY, BadCursor, Key, PageRequest, number_in
 from reader.rules.saving import save_address
@@ -278,20 +268,6 @@ def _with_marking(address: str, marking: Marking | None) -> str:
     return parts._replace(query=urlencode(query)).geturl()
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
-    """`top` is the key of its newest place, `older` the cursor for what follows."""
-
-    line: ChannelLine
-    posts: list[ShownPost]
-    top: int
-    older: str
-
-    @property
-    def has_unread(self) -> bool:
-        return any(post.is_unread for post in self.posts)
-
-
 @for_readers
 @require_http_methods(["GET", "HEAD", "POST"])
 def deck(request: HttpRequest, reader: Reader) -> HttpResponse:
@@ -309,7 +285,15 @@ def deck(request: HttpRequest, reader: Reader) -> HttpResponse:
             # Notifications are empty on most days.
             continue
         posts = shown_places(reader, page.places, page.unread)
-        columns.append(Column(line, posts, posts[0].place if posts else 0, page.paging.after))
+        columns.append(
+            {
+                "line": line,
+                "posts": posts,
+                "has_unread": any(post.is_unread for post in posts),
+                "top": posts[0].place if posts else 0,
+                "older": page.paging.after,
+            }
+        )
     context = {
         **around,
         "section": "deck",

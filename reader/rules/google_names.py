@@ -1,6 +1,7 @@
 """https://feedhq.readthedocs.io/en/latest/api/terminology.html"""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -17,6 +18,11 @@ _STREAM = re.compile(
     re.DOTALL,
 )
 Kind = Literal["feed", "label", "state"]
+PREFIXES: Mapping[Kind, str] = {
+    "feed": "feed/",
+    "label": "user/-/label/",
+    "state": "user/-/state/com.google/",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,13 +33,7 @@ class StreamName:
     value: str
 
     def __str__(self) -> str:
-        match self.kind:
-            case "feed":
-                return f"feed/{self.value}"
-            case "label":
-                return f"user/-/label/{self.value}"
-            case _:
-                return f"user/-/state/com.google/{self.value}"
+        return f"{PREFIXES[self.kind]}{self.value}"
 
 
 READING_LIST = StreamName("state", "reading-list")

@@ -80,7 +80,7 @@ def post_jf2(entry: Entry, *, feed: Person, seen_at: datetime) -> Jf2:
         "name": "" if title and title == one_line(content.get("text", "")) else title,
         "summary": entry.warning or (shortened(plain(entry.summary), MAX_NAME) if entry.content else ""),
         "content": content,
-        "author": _card(_author(entry, feed)),
+        "author": _person(_author(entry, feed)),
         "category": _each(map(one_line, entry.categories)),
         "photo": _each(photos),
         "video": _each(url for kind, url in media if kind == "video"),
@@ -113,12 +113,6 @@ def without_nothing(values: Mapping[str, Any]) -> Jf2:
     return {key: value for key, value in values.items() if value not in ("", [], {}, None)}
 
 
-def card(name: str, url: str, photo: str = "") -> Jf2:
-    """Return {} for nobody."""
-    values = without_nothing({"name": name, "url": url, "photo": photo})
-    return {"type": "card", **values} if values else {}
-
-
 def content_of(entry: Entry) -> Jf2:
     markup = without_controls(entry.html)[:MAX_TEXT]
     if entry.sensitive:
@@ -142,10 +136,14 @@ def _author(entry: Entry, feed: Person) -> Person:
     return feed
 
 
-def _card(person: Person) -> Jf2:
-    return card(
-        shortened(one_line(person.name), MAX_NAME), absolute(person.url, ""), absolute(person.photo, "")
-    )
+def _card(name: str, url: str, **more: str) -> Jf2:
+    """Return {} for nobody and nowhere."""
+    values = without_nothing({"name": shortened(one_line(name), MAX_NAME), "url": absolute(url, ""), **more})
+    return {"type": "card", **values} if values else {}
+
+
+def _person(person: Person) -> Jf2:
+    return _card(person.name, person.url, photo=absolute(person.photo, ""))
 
 
 def _cite(one: Citation) -> Jf2:
@@ -155,7 +153,7 @@ def _cite(one: Citation) -> Jf2:
             "url": one.url,
             "name": shortened(one_line(one.name), MAX_NAME),
             "content": {"text": one.text} if one.text else {},
-            "author": _card(one.author),
+            "author": _person(one.author),
         }
     )
 
@@ -163,15 +161,7 @@ def _cite(one: Citation) -> Jf2:
 def _spot(spot: Spot | None) -> Jf2:
     if spot is None:
         return {}
-    values = without_nothing(
-        {
-            "name": one_line(spot.name),
-            "url": absolute(spot.url, ""),
-            "latitude": spot.latitude,
-            "longitude": spot.longitude,
-        }
-    )
-    return {"type": "card", **values} if values else {}
+    return _card(spot.name, spot.url, latitude=spot.latitude, longitude=spot.longitude)
 
 
 def _each(texts: Iterable[str]) -> list[str]:

@@ -24,7 +24,7 @@ from common.refused import Refused
 from common.shutdown import stopping
 from reader.models import Channel, Follow, Reader, TimelineEntry
 from reader.rules.order import MAX_LIMIT, BadCursor, Key
-from reader.timelines.pages import arrivals, channels_with_unread, newest_arrival, with_entries
+from reader.timelines.pages import Timeline, arrivals, channels_with_unread, newest_key, with_entries
 
 STARTED, RESET = "started", "reset"
 NEW_ITEM, NEW_NOTIFICATION = "new-item", "new-notification"
@@ -77,7 +77,7 @@ class Watch:
     ) -> None:
         """`since` and `state` come from the client's last event id, unless it `is_lost` (invalid)."""
         self._reader = reader
-        self._key, self._state = since or newest_arrival(reader), state
+        self._key, self._state = since or newest_key(Timeline(reader), "came_at"), state
         self._is_new, self._is_lost = since is None, is_lost
         self._known: dict[str, tuple[Channel, int]] = {}
 
@@ -119,7 +119,7 @@ class Watch:
         """Return None for too many, or some not on top."""
         rows = arrivals(self._reader, self._key, limit=MAX_LIMIT + 1)
         if len(rows) > MAX_LIMIT:
-            self._key = newest_arrival(self._reader)
+            self._key = newest_key(Timeline(self._reader), "came_at")
             return None
         if rows:
             self._key = rows[-1][0]

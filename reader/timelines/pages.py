@@ -85,17 +85,9 @@ def with_entries(pks: Sequence[int]) -> tuple[tuple[TimelineEntry, ...], frozens
     return places, frozenset(place.pk for place in places if getattr(place, "is_unread", False))
 
 
-def newest_key(timeline: Timeline) -> Key:
+def newest_key(timeline: Timeline, moment: str = "at") -> Key:
     """Return a key before all posts if there are none."""
-    rows = timeline.seen().order_by("-at", "-pk")
-    newest = rows.values_list("at", "pk").first()
-    return Key(*newest) if newest else Key(EPOCH, 0)
-
-
-def newest_arrival(reader: Reader) -> Key:
-    """Return the key by `came_at`."""
-    rows = TimelineEntry.objects.seen().filter(reader=reader).order_by("-came_at", "-pk")
-    newest = rows.values_list("came_at", "pk").first()
+    newest = timeline.seen().order_by(f"-{moment}", "-pk").values_list(moment, "pk").first()
     return Key(*newest) if newest else Key(EPOCH, 0)
 
 
