@@ -16,6 +16,7 @@ from typing import Any
 from django.conf import settings
 from django.core.signing import BadSignature, Signer
 from django.urls import URLPattern, path, re_path, register_converter
+from django.urls.converters import StringConverter
 from django.utils.translation import gettext, gettext_noop
 
 # URL-safe base64 with dots between parts.
@@ -121,14 +122,8 @@ def _fitting(key: str) -> bytes:
     return octets if len(octets) <= 64 else blake2b(octets).digest()
 
 
-class TokenConverter:
+class TokenConverter(StringConverter):
     regex = _ALPHABET
-
-    def to_python(self, value: str) -> str:
-        return value
-
-    def to_url(self, value: str) -> str:
-        return value
 
 
 register_converter(TokenConverter, "link_token")

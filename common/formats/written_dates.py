@@ -53,24 +53,9 @@ _ZONES = {
     for hours, names in (
         *((0, "Z UT UTC GMT WET"), (1, "CET MEZ BST WEST WAT"), (2, "CEST MESZ EET CAT SAST")),
         *((3, "EEST MSK EAT"), (4, "GST"), (5, "PKT"), (5.5, "IST"), (7, "WIB ICT"), (8, "AWST SGT HKT PHT")),
-        *(
-            (9, "JST KST"),
-            (9.5, "ACST"),
-            (10, "AEST"),
-            (10.5, "ACDT"),
-            (11, "AEDT"),
-            (12, "NZST"),
-            (13, "NZDT"),
-        ),
-        *(
-            (-2.5, "NDT"),
-            (-3, "BRT ART ADT"),
-            (-3.5, "NST"),
-            (-4, "EDT AST"),
-            (-5, "EST CDT"),
-            (-6, "CST MDT"),
-        ),
-        *((-7, "MST PDT"), (-8, "PST AKDT"), (-9, "AKST"), (-10, "HST")),
+        *((9, "JST KST"), (9.5, "ACST"), (10, "AEST"), (10.5, "ACDT"), (11, "AEDT")),
+        *((12, "NZST"), (13, "NZDT"), (-2.5, "NDT"), (-3, "BRT ART ADT"), (-3.5, "NST"), (-4, "EDT AST")),
+        *((-5, "EST CDT"), (-6, "CST MDT"), (-7, "MST PDT"), (-8, "PST AKDT"), (-9, "AKST"), (-10, "HST")),
     )
     for name in names.split()
 }
