@@ -1,10 +1,10 @@
 import io
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
-from django.db.models import F
+from django.db.models import F, QuerySet
 from django.db.models.fields.json import KeyTextTransform
 
 from common.ports.personal_data import HeldRows, by, rows_as_json
@@ -27,92 +27,50 @@ from reader.models import (
 from reader.people.letters import FIELDS
 
 PIECE = 64 * 1024
-
-
-BY_READER = by("reader")
 POST_FIELDS = {"link": KeyTextTransform("url", "entry__jf2"), "title": KeyTextTransform("name", "entry__jf2")}
 # Erasing readers deletes all of this.
-SOURCES = (
-    HeldRows(
-        "account",
-        Reader.objects.values(
-            *("slug", "me", "verified_at", "made_at", "last_seen_at", "max_feeds"),
-            *("unread_only", "oldest_first", "corrected_unread", "save_name", "save_template"),
-            *("picks", "picks_title", "picks_since"),
-            **{name: F(f"user__{name}") for name in ("username", "email", "date_joined", "last_login")},
-        ),
-        by("pk"),
+ROWS: Mapping[str, "QuerySet[Any, Any]"] = {
+    "account": Reader.objects.values(
+        *("slug", "me", "verified_at", "made_at", "last_seen_at", "max_feeds"),
+        *("unread_only", "oldest_first", "corrected_unread", "save_name", "save_template"),
+        *("picks", "picks_title", "picks_since"),
+        **{name: F(f"user__{name}") for name in ("username", "email", "date_joined", "last_login")},
     ),
-    HeldRows(
-        "channels",
-        Channel.objects.order_by("-is_notifications", "position", "pk").values(
-            *("uid", "name", "position", "is_notifications", "unread_mode", "keep_days", "layout"),
-            *("in_deck", "filters", "made_at", *(name for name in FIELDS if name != "letters_key")),
-        ),
-        BY_READER,
+    "channels": Channel.objects.order_by("-is_notifications", "position", "pk").values(
+        *("uid", "name", "position", "is_notifications", "unread_mode", "keep_days", "layout"),
+        *("in_deck", "filters", "made_at", *(name for name in FIELDS if name != "letters_key")),
     ),
-    HeldRows(
-        "follows",
-        Follow.objects.order_by("-pk").values(
-            "added_at", "name", url=F("feed__url"), title=F("feed__title"), channel_uid=F("channel__uid")
-        ),
-        by("channel__reader"),
+    "follows": Follow.objects.order_by("-pk").values(
+        "added_at", "name", url=F("feed__url"), title=F("feed__title"), channel_uid=F("channel__uid")
     ),
-    HeldRows(
-        "muted",
-        Mute.objects.order_by("-pk").values("url", "is_block", "added_at", channel_uid=F("channel__uid")),
-        BY_READER,
+    "muted": Mute.objects.order_by("-pk").values(
+        "url", "is_block", "added_at", channel_uid=F("channel__uid")
     ),
-    HeldRows(
-        "starred", Star.objects.order_by("-at", "-pk").values("at", "note", "tags", **POST_FIELDS), BY_READER
+    "starred": Star.objects.order_by("-at", "-pk").values("at", "note", "tags", **POST_FIELDS),
+    "posts": TimelineEntry.objects.seen()
+    .order_by("-at", "-pk")
+    .values("at", channel_uid=F("channel__uid"), unread_since=F("unread__at"), **POST_FIELDS),
+    "clients": Token.objects.order_by("-pk").values(
+        "client", "client_id", "scopes", "made_at", "last_used_at", "revoked_at"
     ),
-    HeldRows(
-        "posts",
-        TimelineEntry.objects.seen()
-        .order_by("-at", "-pk")
-        .values("at", channel_uid=F("channel__uid"), unread_since=F("unread__at"), **POST_FIELDS),
-        BY_READER,
+    "app_passwords": AppPassword.objects.order_by("-pk").values(
+        "app", "made_at", "last_used_at", "revoked_at"
     ),
-    HeldRows(
-        "clients",
-        Token.objects.order_by("-pk").values(
-            "client", "client_id", "scopes", "made_at", "last_used_at", "revoked_at"
-        ),
-        BY_READER,
+    "written": Composition.objects.order_by("-pk").values("said", "state", "made_at", "location", "problem"),
+    "mail_addresses": MailAddress.objects.values(
+        "key", "asks_first", "made_at", channel_uid=F("channel__uid")
     ),
-    HeldRows(
-        "app_passwords",
-        AppPassword.objects.order_by("-pk").values("app", "made_at", "last_used_at", "revoked_at"),
-        BY_READER,
+    "mail_senders": MailSource.objects.order_by("-pk").values(
+        "key", "title", "sender", "sent_to", "state", "made_at", "newest_at", "left_at", "left"
     ),
-    HeldRows(
-        "written",
-        Composition.objects.order_by("-pk").values("said", "state", "made_at", "location", "problem"),
-        BY_READER,
+    "held_mail": MailMessage.objects.filter(held__isnull=False).order_by("-pk").values("at", "held"),
+    "mentions": Mention.objects.order_by("-pk").values(
+        "source", "target", "received_at", "checked_at", "problem"
     ),
-    HeldRows(
-        "mail_addresses",
-        MailAddress.objects.values("key", "asks_first", "made_at", channel_uid=F("channel__uid")),
-        BY_READER,
-    ),
-    HeldRows(
-        "mail_senders",
-        MailSource.objects.order_by("-pk").values(
-            "key", "title", "sender", "sent_to", "state", "made_at", "newest_at", "left_at", "left"
-        ),
-        BY_READER,
-    ),
-    HeldRows(
-        "held_mail",
-        MailMessage.objects.filter(held__isnull=False).order_by("-pk").values("at", "held"),
-        by("source__reader"),
-    ),
-    HeldRows(
-        "mentions",
-        Mention.objects.order_by("-pk").values("source", "target", "received_at", "checked_at", "problem"),
-        BY_READER,
-    ),
-)
+}
+# To the reader, where it isn't `reader`.
+PATHS = {"account": "pk", "follows": "channel__reader", "held_mail": "source__reader"}
+SOURCES = [HeldRows(name, rows, by(PATHS.get(name, "reader"))) for name, rows in ROWS.items()]
 
 
 def data_file(reader: Reader, *, now: datetime) -> Iterator[bytes]:
