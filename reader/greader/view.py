@@ -3,7 +3,6 @@
 ClientLogin exchanges a password for a key that authorizes calls. Cookies are ignored.
 """
 
-import hashlib
 import logging
 import re
 from collections.abc import Callable, Mapping
@@ -12,8 +11,7 @@ from http import HTTPStatus
 
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse, JsonResponse
-from django.utils.cache import get_conditional_response
-from django.utils.http import quote_etag
+from django.utils.cache import get_conditional_response, set_response_etag
 from django.views.decorators.csrf import csrf_exempt
 
 from common.body_limits import takes_body
@@ -195,9 +193,8 @@ def _response(request: HttpRequest, answer: Answer, *, is_tagged: bool) -> HttpR
     response = JsonResponse(answer, headers=IN_EVERY_ANSWER, json_dumps_params={"ensure_ascii": False})
     if not is_tagged:
         return response
-    etag = quote_etag(hashlib.sha256(response.content).hexdigest()[:32])
-    response.headers["ETag"] = etag
-    unchanged: HttpResponse | None = get_conditional_response(request, etag=etag, response=response)
+    set_response_etag(response)
+    unchanged: HttpResponse | None = get_conditional_response(request, response["ETag"], response=response)
     return unchanged or response
 
 

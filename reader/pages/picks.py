@@ -1,14 +1,11 @@
-import hashlib
-
 from django.contrib.auth.models import AnonymousUser, User
 from django.core.exceptions import ValidationError
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.urls import reverse
-from django.utils.cache import get_conditional_response
-from django.utils.http import quote_etag, urlencode
+from django.utils.http import urlencode
 from django.views.decorators.cache import cache_control
-from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.http import conditional_page, require_POST, require_safe
 
 from common.clock import utcnow
 from feeds.adding.add import add_feed, feed_at
@@ -20,15 +17,13 @@ from reader.people.picks import TYPES, address_of, picks_at, picks_of, title_of,
 FRIDAYS = {"arrangement": "weekly", "weekdays": "4", "at": "16:00"}
 
 
+@conditional_page
 @require_safe
 @cache_control(private=True, max_age=300)
 def feed(request: HttpRequest, key: str, kind: str) -> HttpResponse:
     reader = _reader(key)
-    document = written(reader, picks_of(reader), kind)
-    headers = {"X-Robots-Tag": "noindex", "ETag": quote_etag(hashlib.sha256(document).hexdigest()[:32])}
-    response = HttpResponse(document, content_type=TYPES[kind], headers=headers)
-    unchanged: HttpResponse | None = get_conditional_response(request, headers["ETag"], response=response)
-    return unchanged or response
+    document, headers = written(reader, picks_of(reader), kind), {"X-Robots-Tag": "noindex"}
+    return HttpResponse(document, content_type=TYPES[kind], headers=headers)
 
 
 @reading_page
