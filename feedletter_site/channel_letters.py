@@ -146,10 +146,8 @@ def _follow(newsletter: Subscribable, event: Event) -> None:
     if event.kind is EventKind.CONFIRMED:
         for former in newsletter.subscriptions.confirmed().exclude(pk__in=event.keys):
             leave(subscription=former, now=event.at)
-    is_on, channel = (
-        newsletter.subscriptions.confirmed().exists(),
-        Channel.objects.filter(pk=newsletter.reader_channel or 0),
-    )
+    is_on = newsletter.subscriptions.confirmed().exists()
+    channel = Channel.objects.filter(pk=newsletter.reader_channel or 0)
     Subscribable.objects.filter(pk=newsletter.pk).update(stopped=not is_on)
     newsletter.feeds.update(status=Feed.Status.ACTIVE if is_on else Feed.Status.PAUSED)
     if is_on:

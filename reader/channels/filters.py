@@ -3,7 +3,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Max, Q, QuerySet
+from django.db.models import Max, Q
 from django.utils.translation import ngettext
 
 from common.passes import TimeBudget
@@ -58,11 +58,6 @@ def unmute(*, reader: Reader, channel: Channel | None, url: str, is_block: bool 
     taken_back = hidden.filter(entry__withdrawn_at__isnull=False)
     taken_back.update(hidden=TimelineEntry.Hidden.WITHDRAWN)
     show_what_passes(hidden)
-
-
-def muted(*, reader: Reader, channel: Channel | None, is_block: bool = False) -> "QuerySet[Mute]":
-    """Return mutes of exactly this channel; None: of all channels at once."""
-    return Mute.objects.filter(reader=reader, channel=channel, is_block=is_block)
 
 
 def authors_of(reader: Reader, keys: Iterable[str]) -> dict[str, Mapping[str, Any]]:

@@ -1,4 +1,4 @@
-"""Import of OPML and saved posts, and export of OPML. Folders and categories become channels.
+"""Import of OPML and saved posts, and export of OPML.
 
 Imports are stored, then followed line by line without network. Folders and categories become channels.
 Not a common.uploads.Upload: its lines are kept, not the file, and the page follows the first ones itself.

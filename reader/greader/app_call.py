@@ -11,7 +11,6 @@ from django.conf import settings
 
 from common.html.clean import plain
 from common.text import shortened
-from feeds.models import Feed
 from feeds.parsing.pictures import beside
 from reader.channels.follows import shared_feed_at
 from reader.media.icons import PICTURES, feed_icon, html_by_proxy, picture_by_proxy
@@ -162,7 +161,7 @@ def post_shown(standing: Standing, folders: Mapping[int, str]) -> Shown:
         "categories": [str(name) for name in _categories(standing, folders)],
         "origin": {
             "streamId": str(StreamName("feed", str(feed.pk if feed else 0))),
-            "title": feed_title(feed) if feed else author,
+            "title": (feed.title or feed.host) if feed else author,
             "htmlUrl": site,
         },
     }
@@ -189,10 +188,6 @@ def subscription(follow: Follow, folders: Sequence[str]) -> Shown:
 def microseconds(moment: datetime) -> str:
     """Return a string, since some languages lack large integers."""
     return str((moment - EPOCH) // MICROSECOND)
-
-
-def feed_title(feed: Feed) -> str:
-    return feed.title or feed.host
 
 
 def _categories(standing: Standing, folders: Mapping[int, str]) -> list[StreamName]:

@@ -78,10 +78,8 @@ def show_stream(call: AppCall) -> Shown:
     keys, limit = _page(call, MOST_POSTS)
     entries = list(keys)
     shown, left = _items(call, entries[:limit])
-    name, more = (
-        stream_name(_stream(call)) or names.READING_LIST,
-        _continuation(keys, left or entries[limit:]),
-    )
+    name = stream_name(_stream(call)) or names.READING_LIST
+    more = _continuation(keys, left or entries[limit:])
     return {"id": str(name), "updated": int(call.now.timestamp()), "items": shown, **more}
 
 

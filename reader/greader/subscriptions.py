@@ -15,16 +15,7 @@ from reader.channels.follows import (
     unfollow,
 )
 from reader.channels.opml import export_follows, follow_listed, keep_list
-from reader.greader.app_call import (
-    AppCall,
-    CallError,
-    Shown,
-    bad_request,
-    feed_title,
-    folders,
-    follows_of,
-    subscription,
-)
+from reader.greader.app_call import AppCall, CallError, Shown, bad_request, folders, follows_of, subscription
 from reader.models import Follow
 from reader.rules import google_names as names
 from reader.rules.google_names import StreamName
@@ -82,7 +73,7 @@ def quick_add(call: AppCall) -> Shown:
     except ValidationError as error:
         return {"numResults": 0, "query": url, "error": " ".join(error.messages)}
     stream = str(StreamName("feed", str(feed.pk)))
-    return {"numResults": 1, "query": feed.url, "streamId": stream, "streamName": feed_title(feed)}
+    return {"numResults": 1, "query": feed.url, "streamId": stream, "streamName": feed.title or feed.host}
 
 
 def rename_tag(call: AppCall) -> str:

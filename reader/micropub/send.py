@@ -172,12 +172,10 @@ def mark_sending(*, job: Job, prepared: Prepared, now: datetime) -> Job | None:
 
 
 def _created(job: Job) -> SiteAnswer:
+    if job.site is None:
+        return SiteAnswer("refused", problem=NOT_CONNECTED)
     try:
-        return (
-            create(job.site, job.said, job.pictures)
-            if job.site
-            else SiteAnswer("refused", problem=NOT_CONNECTED)
-        )
+        return create(job.site, job.said, job.pictures)
     except Exception:
         log.exception("could not send a post", extra={"composition": job.row.pk})
         return SiteAnswer("unsure", problem=UNFORESEEN)

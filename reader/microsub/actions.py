@@ -20,7 +20,7 @@ from reader.channels.channels import (
     drop_channel,
     order_channels,
 )
-from reader.channels.filters import authors_of, mute, muted, unmute
+from reader.channels.filters import authors_of, mute, unmute
 from reader.channels.find import find_feeds, preview, search_posts
 from reader.channels.follows import follow_address, move_follow, shared_feed_at, unfollow
 from reader.media.icons import feed_icon, jf2_by_proxy, picture_by_proxy
@@ -221,7 +221,8 @@ def show_preview(call: Call) -> Json:
 def list_muted(is_block: bool) -> Act:
     def act(call: Call) -> Json:
         call.require(parameters.BLOCK if is_block else parameters.MUTE)
-        rows = muted(reader=call.reader, channel=call.channel_or_all(), is_block=is_block)
+        # Of exactly this channel; None: of all channels at once.
+        rows = call.reader.mutes.filter(channel=call.channel_or_all(), is_block=is_block)
         authors = authors_of(call.reader, [row.key for row in rows])
         return {"items": [_card(row.url, authors.get(row.key, {})) for row in rows]}
 

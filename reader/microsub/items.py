@@ -10,7 +10,6 @@ from feeds.models import Feed
 from reader.media.icons import feed_icon, jf2_by_proxy
 from reader.models import Channel, Follow, TimelineEntry, Token
 from reader.rules.jf2 import without_nothing
-from reader.rules.order import Paging
 from reader.timelines.pages import Page, Timeline
 
 Json = dict[str, Any]
@@ -29,7 +28,8 @@ def page_json(page: Page, timeline: Timeline, token: Token) -> Json:
         )
         for place in page.places
     ]
-    return {"items": items, "paging": paging(page.paging)}
+    paging = without_nothing({"before": page.paging.before, "after": page.paging.after})
+    return {"items": items, "paging": paging}
 
 
 def item(place: TimelineEntry, *, is_read: bool, token: Token, in_all: bool, name: str = "") -> Json:
@@ -48,10 +48,6 @@ def feed_source(feed: Feed, name: str = "") -> Json:
     source = {"_id": str(feed.pk), "url": feed.url, "name": name or feed.title or feed.host}
     photo = feed_icon(feed, site=settings.SITE_URL)
     return {**source, "photo": photo} if photo else source
-
-
-def paging(page: Paging) -> Json:
-    return without_nothing({"before": page.before, "after": page.after})
 
 
 def unread_json(channel: Channel, count: int) -> Json:

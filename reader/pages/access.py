@@ -1,7 +1,7 @@
 """Access to the reader's pages, and what all of them share."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import wraps
@@ -272,11 +272,6 @@ class ReaderFormPage(ReaderPage, FormView):  # type: ignore[type-arg]
 def keys_in(texts: Iterable[str]) -> list[int]:
     """Return keys in form values; others are ignored."""
     return [number for text in texts if (number := number_in(text)) is not None]
-
-
-def feed_in(given: Mapping[str, str]) -> int | None:
-    """Return the key of the feed that a form is limited to, if any."""
-    return number_in(given.get("feed", ""))
 
 
 def back_to(request: HttpRequest, otherwise: str) -> str:

@@ -214,7 +214,7 @@ class ComposedPage(ReaderPage):
 @for_readers
 @require_POST
 def reaction(request: HttpRequest, reader: Reader, pk: int) -> HttpResponse:
-    entry = entry_of(reader, min(pk, LARGEST_KEY))
+    entry = entry_of(reader, pk)
     try:
         written.react(reader=reader, entry=entry, kind=request.POST.get("act", ""), now=utcnow())
     except Refused as error:

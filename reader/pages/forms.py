@@ -13,6 +13,7 @@ from common.text import one_line
 from feeds.addresses import MAX_FEED_URL
 from reader.models import Channel, Reader
 from reader.people.readers import LONGEST_SLUG
+from reader.rules.order import number_in
 from reader.rules.saving import is_template
 
 CHOOSE_ONE = gettext_lazy("Choose one of the options on the page.")
@@ -158,15 +159,15 @@ class ChannelForm(forms.Form):
 
     def clean_keep(self) -> int | None:
         keep = self.cleaned_data["keep"]
-        is_days = keep.isascii() and keep.isdigit() and len(keep) <= 4 and 1 <= int(keep) <= LONGEST_KEPT
-        if keep and not is_days:
+        days = number_in(keep)
+        if keep and (not days or days > LONGEST_KEPT):
             words = ngettext(
                 "Enter a whole number of days, at most %(days)s.",
                 "Enter a whole number of days, at most %(days)s.",
                 LONGEST_KEPT,
             )
             raise forms.ValidationError(words, params={"days": LONGEST_KEPT})
-        return int(keep) if keep else None
+        return days
 
 
 class LettersForm(forms.ModelForm):  # type: ignore[type-arg]

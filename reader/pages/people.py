@@ -25,11 +25,11 @@ from common.clock import utcnow
 from common.refused import Refused
 from reader.channels.channels import channel_of
 from reader.models import Reader
-from reader.pages.access import counts_of, feed_in, for_readers, for_users, reading_page
+from reader.pages.access import counts_of, for_readers, for_users, reading_page
 from reader.pages.forms import NameForm, NewcomerForm
 from reader.people.invitations import InvitationOver, accept, open_invitation
 from reader.people.readers import LONGEST_SLUG, NameTaken, add_reader, may_begin, reading
-from reader.rules.order import BadCursor, Key
+from reader.rules.order import BadCursor, Key, number_in
 from reader.streams.stream import STREAM_HEADERS, TRIES_AGAIN_AFTER, Stream, TooManyStreams
 from reader.timelines.pages import Timeline, newer_than
 
@@ -125,7 +125,8 @@ def offered_name(words: str) -> str:
 def news(request: HttpRequest, reader: Reader) -> HttpResponse:
     """Return the unread counts, and how many posts are newer than the page."""
     uid, since = request.GET.get("channel", ""), request.GET.get("since", "")
-    timeline = Timeline(reader, channel_of(reader, uid) if uid else None, feed_in(request.GET))
+    channel, feed = channel_of(reader, uid) if uid else None, number_in(request.GET.get("feed", ""))
+    timeline = Timeline(reader, channel, feed)
     try:
         newer = timeline.seen().filter(newer_than(Key.read(since))) if since else timeline.seen().none()
     except BadCursor as error:

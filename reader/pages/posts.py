@@ -12,6 +12,7 @@ from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_safe
 
 from common.directions import text_direction, title_direction
+from common.formats.written_dates import parsed_moment
 from common.html.balance import attributes, scheme
 from common.html.images import IMG
 from common.text import one_line, shortened
@@ -239,7 +240,7 @@ def shown_post(
         feed=feed.pk if feed else 0,
         feed_name=feed_name or ((feed.title or feed.host) if feed else ""),
         feed_icon=feed_icon(feed) if feed else "",
-        at=_moment(jf2.get("published")) or entry.seen_at,
+        at=parsed_moment(jf2.get("published")) or entry.seen_at,
         html=shown_html(html, heading=heading),
         beginning=cut_to(summary, LONGEST_BEGINNING) if len(text) > LONGEST_WHOLE else "",
         excerpt=cut_to(one_line(summary), LONGEST_EXCERPT),
@@ -291,11 +292,3 @@ def _references(jf2: Mapping[str, Any]) -> Iterable[Reference]:
             if address := web_address(url):
                 name = (refs.get(url) or {}).get("name") or address.partition("://")[2]
                 yield Reference(str(words), address, shortened(str(name), 120))
-
-
-def _moment(text: object) -> datetime | None:
-    try:
-        moment = datetime.fromisoformat(str(text))
-    except ValueError:
-        return None
-    return moment if moment.tzinfo else None

@@ -18,10 +18,10 @@ from reader.channels.channels import channel_of, choose_columns
 from reader.channels.find import LONGEST_QUERY, search_posts
 from reader.micropub.compositions import reactions_to
 from reader.models import Channel, Marking, Reader, TimelineEntry, Unread
-from reader.pages.access import POLICY, back_to, counts_of, feed_in, for_readers, keys_in, surroundings
+from reader.pages.access import POLICY, back_to, counts_of, for_readers, keys_in, surroundings
 from reader.pages.posts import NO_NOTE, shown_places, shown_post, web_address
 from reader.people.picks import annotate, notes_among
-from reader.rules.order import LARGEST_KEY, BadCursor, Key, PageRequest, number_in
+from reader.rules.order import BadCursor, Key, PageRequest, number_in
 from reader.rules.saving import save_address
 from reader.timelines import marks, stars
 from reader.timelines.marks import all_below, all_between, mark_read_undoably, undo
@@ -81,7 +81,7 @@ def shown_timeline(request: HttpRequest, timeline: Timeline) -> dict[str, Any]:
 @for_readers
 @require_safe
 def post(request: HttpRequest, reader: Reader, pk: int) -> HttpResponse:
-    entry = stars.entry_of(reader, _key(pk))
+    entry = stars.entry_of(reader, pk)
     places = TimelineEntry.objects.seen().filter(reader=reader, entry=entry)
     place = places.select_related("channel", "feed__icon", "entry").order_by("-at", "-pk").first()
     newer, older = neighbours(place) if place else (None, None)
@@ -105,7 +105,7 @@ def post(request: HttpRequest, reader: Reader, pk: int) -> HttpResponse:
 @for_readers
 @require_safe
 def save(request: HttpRequest, reader: Reader, pk: int) -> HttpResponse:
-    jf2 = stars.entry_of(reader, _key(pk)).jf2 or {}
+    jf2 = stars.entry_of(reader, pk).jf2 or {}
     url = web_address(jf2.get("url"))
     if not reader.save_template or not url:
         raise Http404
@@ -163,7 +163,7 @@ def search_page(request: HttpRequest, reader: Reader) -> HttpResponse:
 @require_POST
 def mark(request: HttpRequest, reader: Reader) -> HttpResponse:
     channel = channel_of(reader, request.POST["channel"]) if request.POST.get("channel") else None
-    timeline = Timeline(reader, channel, feed_in(request.POST))
+    timeline = Timeline(reader, channel, number_in(request.POST.get("feed", "")))
     back = back_to(
         request, reverse("reader:channel", args=[channel.uid]) if channel else reverse("reader:all")
     )
@@ -193,7 +193,7 @@ def undo_marking(request: HttpRequest, reader: Reader) -> HttpResponse:
 @for_readers
 @require_POST
 def change_star(request: HttpRequest, reader: Reader, pk: int) -> HttpResponse:
-    entry = stars.entry_of(reader, _key(pk))
+    entry = stars.entry_of(reader, pk)
     if request.POST.get("act") == "note" and reader.has_picks:
         note, tags = request.POST.get("note", ""), request.POST.get("tags", "")
         annotate(reader=reader, entry=entry.pk, note=note, tags=tags, now=utcnow())
@@ -219,10 +219,10 @@ def _place(given: Mapping[str, str], name: str) -> int:
 
 
 def _older(timeline: Timeline, given: Mapping[str, str], now: datetime) -> Q:
-    days = given.get("days", "")
-    if not (days.isascii() and days.isdigit() and len(days) <= 4 and 1 <= int(days) <= OLDEST):
+    days = number_in(given.get("days", ""))
+    if not days or days > OLDEST:
         raise Http404("Enter a number of days.")
-    return Q(at__lt=now - timedelta(days=int(days)))
+    return Q(at__lt=now - timedelta(days=days))
 
 
 # By the forms' values of `act`.
@@ -232,12 +232,6 @@ TIMELINE_FILTERS: Mapping[str, Callable[[Timeline, QueryDict, datetime], Q]] = {
     "all": lambda timeline, given, _: all_below(timeline, _place(given, "top")),
     "older": _older,
 }
-
-
-def _key(pk: int) -> int:
-    if pk > LARGEST_KEY:
-        raise Http404("Post not found.")
-    return pk
 
 
 def _asked(request: HttpRequest, *, oldest_first: bool = False) -> PageRequest:

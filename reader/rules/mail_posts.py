@@ -129,13 +129,8 @@ def _post(message: Message, raw: bytes, now: datetime) -> MailPost:
     if body.files:
         lines = (f"<li>📎 {html.escape(name)} ({size_words(size)})</li>" for name, size in body.files)
         files = f"<ul>{''.join(lines)}</ul>"
-    markup = (
-        _PICTURE.sub(
-            lambda tag: "" if _THIN.search(tag[1]) else tag[0],
-            bounded(without_layout(markup), MAX_CONTENT - len(files)),
-        )
-        + files
-    )
+    markup = bounded(without_layout(markup), MAX_CONTENT - len(files))
+    markup = _PICTURE.sub(lambda tag: "" if _THIN.search(tag[1]) else tag[0], markup) + files
     subject = shortened(one_line(decoded_words(raw_field(message, "subject"))), LONGEST_SUBJECT)
     confirm = confirmation_in(markup, subject)
     date = mail_date(raw_field(message, "date"))

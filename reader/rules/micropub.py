@@ -1,6 +1,5 @@
 """Posts for Micropub (www.w3.org/TR/micropub)."""
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timedelta
@@ -43,7 +42,6 @@ MOST_TRIES = 10
 # New posts may be listed late.
 LOOKS_UP_AFTER = (timedelta(seconds=20), timedelta(minutes=2), timedelta(minutes=15))
 CLOCKS_DIFFER = timedelta(minutes=10)
-_SPACES = re.compile(r"\s+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +198,7 @@ def _says_same(values: Mapping[str, Any], said: Said) -> bool:
         return False
     if said.kind in WORDLESS or said.kind == RSVP:
         return said.kind != RSVP or _text(values, "rsvp") == said.rsvp
-    return bool(said.content) and _words(_text(values, "content")) == _words(said.content)
+    return bool(said.content) and _text(values, "content").split() == said.content.split()
 
 
 def _text(values: Mapping[str, Any], name: str) -> str:
@@ -210,10 +208,6 @@ def _text(values: Mapping[str, Any], name: str) -> str:
     if isinstance(value, dict):
         value = value.get("value") or value.get("text") or plain(str(value.get("html", "")))
     return value if isinstance(value, str) else ""
-
-
-def _words(text: str) -> str:
-    return _SPACES.sub(" ", text).strip()
 
 
 def next_try(

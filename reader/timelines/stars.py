@@ -5,7 +5,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from common.refused import Refused
 from reader.models import Entry, Reader, Star, TimelineEntry
-from reader.rules.order import Key, PageRequest, Paging, paging_of
+from reader.rules.order import LARGEST_KEY, Key, PageRequest, Paging, paging_of
 from reader.timelines.pages import page_rows
 
 
@@ -17,7 +17,8 @@ def entry_of(reader: Reader, pk: int) -> Entry:
     """Return a post that the reader sees or starred. Raises NoSuchEntry."""
     place = TimelineEntry.objects.seen().filter(entry=OuterRef("pk"), reader=reader)
     star = Star.objects.filter(entry=OuterRef("pk"), reader=reader)
-    entries = Entry.objects.filter(Q(Exists(place)) | Q(Exists(star)), pk=pk, jf2__isnull=False)
+    entries = Entry.objects.filter(pk=min(pk, LARGEST_KEY), jf2__isnull=False)
+    entries = entries.filter(Q(Exists(place)) | Q(Exists(star)))
     entry = entries.select_related("feed__icon").defer("text").first()
     if entry is None:
         raise NoSuchEntry("Post not found.", "entry")
