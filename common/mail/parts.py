@@ -97,9 +97,9 @@ def parts_of_type(message: Message, *types: str) -> Iterator[Message]:
 def enclosed(message: Message) -> Iterator[Message]:
     """Return messages enclosed in full or as header."""
     for part in parts_of_type(message, "message/rfc822", "message/global", "text/rfc822-headers"):
-        decoded_payload = part.get_payload()
-        if isinstance(decoded_payload, list):
-            yield from (piece for piece in decoded_payload[:1] if isinstance(piece, Message))
+        payload = part.get_payload()
+        if isinstance(payload, list):
+            yield from (piece for piece in payload[:1] if isinstance(piece, Message))
 
 
 def copy_recipients(message: Message, without: Sequence[str] = ()) -> list[str]:

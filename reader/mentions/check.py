@@ -36,8 +36,6 @@ UNREADABLE = "Reading the source failed with an unexpected error."
 
 def check_due(*, clock: Callable[[], datetime] = utcnow, budget: timedelta | None = None) -> int:
     left, done = TimeBudget(budget), 0
-    if not Mention.objects.due(clock()).exists():
-        return done
     with ThreadPoolExecutor(LOOKS_AT_ONCE, thread_name_prefix="mentions") as pool:
         while not left.is_spent and not stopping.is_set():
             rows = claimed_mentions(clock())

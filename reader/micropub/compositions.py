@@ -56,17 +56,13 @@ def clean_photo(file: BinaryIO) -> CleanPicture:
     """Resize a picture, and remove metadata such as its place. Raises BadPicture."""
     octets = file.read(MOST_CODED_BYTES + 1)
     if len(octets) > MOST_CODED_BYTES:
-        raise BadPicture(
-            gettext("A picture can have at most %(megabytes)s MB.")
-            % {"megabytes": MOST_CODED_BYTES // MEGABYTE},
-            "photo",
-        )
+        words = gettext("A picture can have at most %(megabytes)s MB.")
+        raise BadPicture(words % {"megabytes": MOST_CODED_BYTES // MEGABYTE}, "photo")
     try:
         return resized(octets, most_side=MOST_SIDE, most_bytes=MOST_PICTURE_BYTES)
     except BadPicture as error:
-        raise BadPicture(
-            gettext("This file isn’t a readable picture. Use JPEG, PNG, WebP or GIF."), "photo"
-        ) from error
+        words = gettext("This file isn’t a readable picture. Use JPEG, PNG, WebP or GIF.")
+        raise BadPicture(words, "photo") from error
 
 
 @transaction.atomic

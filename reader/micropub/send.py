@@ -69,8 +69,6 @@ class Prepared:
 
 def send_due(*, clock: Callable[[], datetime] = utcnow, budget: timedelta | None = None) -> int:
     left, done = TimeBudget(budget), 0
-    if not Composition.objects.due(clock()).exists():
-        return done
     with ThreadPoolExecutor(SENT_AT_ONCE, thread_name_prefix="compose") as pool:
         while not left.is_spent and not stopping.is_set():
             jobs = claimed_jobs(clock())

@@ -200,11 +200,8 @@ def ask_site(*, me: str, redirect_uri: str, now: datetime) -> Begun:
     """Begin consent (network). Raises Refused."""
     endpoints = discover(me)
     if not endpoints.micropub:
-        raise TranslatedRefusal(
-            gettext("%(host)s doesn’t say where to post. Its page needs a link with rel=micropub.")
-            % {"host": host_of(endpoints.me)},
-            "me",
-        )
+        words = gettext("%(host)s doesn’t say where to post. Its page needs a link with rel=micropub.")
+        raise TranslatedRefusal(words % {"host": host_of(endpoints.me)}, "me")
     return begin(endpoints, redirect_uri=redirect_uri, scopes=ASKED_SCOPES, now=now)
 
 
@@ -212,10 +209,8 @@ def connect(*, reader: Reader, kept: Mapping[str, Any], answer: Mapping[str, str
     """Store the token that a site issues (network). Raises Refused."""
     granted = finish(kept, answer, now=now)
     if not POSTING_SCOPES & set(granted.scopes):
-        raise TranslatedRefusal(
-            gettext("%(host)s didn’t grant permission to post. Allow it there.")
-            % {"host": host_of(granted.me)}
-        )
+        words = gettext("%(host)s didn’t grant permission to post. Allow it there.")
+        raise TranslatedRefusal(words % {"host": host_of(granted.me)})
     if not granted.endpoints.micropub:
         raise NotConfirmed(f"{host_of(granted.me)} doesn’t say where to post.")
     with transaction.atomic():

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.conf import settings
 from django.core.exceptions import ValidationError
-from django.db.models import QuerySet
+from django.db.models import Q
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -262,15 +262,11 @@ def export(request: HttpRequest, reader: Reader) -> HttpResponse:
     return HttpResponse("".join(lines), content_type="text/x-opml", headers={"Content-Disposition": name})
 
 
-def _shown(kept: FollowList, outcome: FollowLine.Outcome) -> "QuerySet[FollowLine]":
-    lines = kept.lines.filter(outcome=outcome)
-    return lines if outcome == FollowLine.Outcome.REFUSED else lines.filter(post__isnull=True)
-
-
 def _told(kept: FollowList) -> dict[str, object]:
-    report = report_of(kept)
+    report, outcomes = report_of(kept), FollowLine.Outcome
+    listed = kept.lines.filter(Q(post__isnull=True) | Q(outcome=outcomes.REFUSED))
     lines = {
-        outcome.value: list(_shown(kept, outcome)[:LINES_SHOWN])
-        for outcome in (FollowLine.Outcome.REFUSED, FollowLine.Outcome.FOLLOWED, FollowLine.Outcome.KNOWN)
+        outcome.value: list(listed.filter(outcome=outcome)[:LINES_SHOWN])
+        for outcome in (outcomes.REFUSED, outcomes.FOLLOWED, outcomes.KNOWN)
     }
     return {"report": report, "done": report.total - report.waiting, "lines": lines}

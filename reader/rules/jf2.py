@@ -20,14 +20,14 @@ from feeds.parsing.media import absolute
 from feeds.parsing.pictures import file_key, files_of, type_by_ending
 from reader.rules.search import searched_line
 
+# The first counts: an rsvp is also a reply.
 BY_RELATION = {
-    "rsvp": "rsvp",
     "repost-of": "repost",
     "like-of": "like",
     "bookmark-of": "bookmark",
+    "rsvp": "rsvp",
     "in-reply-to": "reply",
 }
-ORDER = ("repost-of", "like-of", "bookmark-of", "rsvp", "in-reply-to")
 KINDS = (
     "article",
     "note",
@@ -171,10 +171,9 @@ def _each(texts: Iterable[str]) -> list[str]:
 def kind_of(jf2: Mapping[str, Any]) -> str:
     if jf2.get("type") == "event":
         return "event"
-    # An rsvp is also a reply.
-    for name in ORDER:
+    for name, kind in BY_RELATION.items():
         if jf2.get(name):
-            return BY_RELATION[name]
+            return kind
     for name in BY_MEDIA:
         if jf2.get(name):
             return name

@@ -9,7 +9,7 @@ from common.backoff import delay
 from feeds.parsing.discovery import start_tags
 from feeds.parsing.entry import Entry
 from feeds.parsing.media import absolute
-from reader.rules.jf2 import BY_RELATION, ORDER
+from reader.rules.jf2 import BY_RELATION
 
 MENTION = "mention"
 LINKING = ("href", "src", "cite", "data", "poster")
@@ -77,7 +77,7 @@ def kind_towards(target: str, entry: Entry) -> str:
     relations = {relation for relation, url in entry.social.relations if comparable(url) == wanted}
     if "in-reply-to" in relations and entry.social.rsvp:
         relations.add("rsvp")
-    return next((BY_RELATION[relation] for relation in ORDER if relation in relations), MENTION)
+    return next((kind for relation, kind in BY_RELATION.items() if relation in relations), MENTION)
 
 
 def next_look(attempts: int, *, chance: float | None = None) -> timedelta | None:
