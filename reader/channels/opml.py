@@ -39,7 +39,7 @@ from feeds.parsing.opml import (
     parse_opml,
     write_opml,
 )
-from reader.channels.channels import LONGEST_CHANNEL_NAME, NoSuchChannel, channel_named, default_channel
+from reader.channels.channels import LONGEST_CHANNEL_NAME, channel_named, default_channel
 from reader.channels.follows import follow_unseen
 from reader.channels.taken_over import import_saved_post
 from reader.models import Channel, Follow, FollowLine, FollowList, Reader
@@ -270,7 +270,7 @@ def _followed(
             return Outcome.REFUSED, NO_ADDRESS
         channel = channel_named(reader, line.channel)
         _, is_new = follow_unseen(channel=channel, url=line.url, name=line.name, wait=wait, clock=clock)
-    except (Refused, NoSuchChannel) as error:
+    except Refused as error:
         return Outcome.REFUSED, str(error)
     except ValidationError as error:
         return Outcome.REFUSED, " ".join(error.messages)

@@ -52,7 +52,8 @@ def receive(*, reader: Reader, source: str, target: str, asker: str, now: dateti
             raise Refused(f"{name} must be an address that starts with http:// or https://.", name)
     if comparable(source) == comparable(target):
         raise Refused("The source and the target are the same page.", "source")
-    if not is_within(target, own_pages(reader)):
+    own_pages = [profile_of(reader), *([reader.me] if reader.verified_at else [])]
+    if not is_within(target, own_pages):
         raise Refused("The target isn’t a page that accepts webmentions here.", "target")
     # Not by target, which senders can vary.
     host, of_reader = (OF_A_HOST, host_of_url(source)), (TO_A_READER, str(reader.pk))
@@ -60,11 +61,6 @@ def receive(*, reader: Reader, source: str, target: str, asker: str, now: dateti
         if not count_within(*uses):
             raise TooMany(MANY, seconds=uses[0][0].seconds)
     return _queued(reader, source, target, now)
-
-
-def own_pages(reader: Reader) -> list[str]:
-    """Return pages that can be mentioned, with those beneath."""
-    return [profile_of(reader), *([reader.me] if reader.verified_at else [])]
 
 
 @transaction.atomic

@@ -1,7 +1,6 @@
 from collections.abc import Callable
 from functools import partial
 from http import HTTPStatus
-from typing import Any
 
 from django.contrib.auth import get_user, login
 from django.contrib.auth.hashers import make_password
@@ -48,10 +47,7 @@ def begin_reading(request: HttpRequest) -> HttpResponse:
         return render(request, "reader/not_yet.html", status=403)
     username = request.user.get_username()
     form = NameForm(request.POST or None, initial={"name": offered_name(username)})
-
-    def admit(**given: Any) -> Reader:
-        return add_reader(username=username, now=utcnow(), **given)
-
+    admit = partial(add_reader, username=username, now=utcnow())
     if request.method == "POST" and admitted(form, admit):
         return HttpResponseRedirect(reverse("reader:all"))
     return render(request, "reader/begin.html", {"form": form}, status=400 if form.errors else 200)
@@ -79,10 +75,7 @@ def _answer_to(request: HttpRequest, key: str) -> HttpResponse:
         offered = {"name": offered_name(user.get_username() or invited.name)}
         made = NameForm if user.is_authenticated else NewcomerForm
         form = made(data, initial=offered)
-
-        def admit(**given: Any) -> Reader:
-            return accept(key=key, username=user.get_username(), now=now, **given)
-
+        admit = partial(accept, key=key, username=user.get_username(), now=now)
         if data is not None and (reader := admitted(form, admit)):
             if not user.is_authenticated:
                 login(request, reader.user, MODEL_BACKEND)

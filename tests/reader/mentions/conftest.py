@@ -6,7 +6,7 @@ import pytest
 from django.core.cache import cache
 from django.test import Client
 
-from reader.mentions.receive import own_pages
+from reader.indieauth.discovery import profile_of
 from reader.models import Reader
 
 SECOND_DATABASE = False
@@ -23,7 +23,7 @@ def no_limits_reached() -> None:
 @pytest.fixture
 def page(ada: Reader) -> str:
     """Return Ada's own page, which others link to."""
-    return own_pages(ada)[0]
+    return profile_of(ada)
 
 
 @pytest.fixture
