@@ -124,10 +124,6 @@ def confirmed(
     return guarded
 
 
-def is_connecting(given: QueryDict) -> bool:
-    return given.get("act") != "disconnect"
-
-
 def reading_page(view: View) -> View:
     @wraps(view)
     @cache_control(private=True, no_store=True)

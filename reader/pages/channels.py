@@ -219,7 +219,6 @@ def channel_filters(request: HttpRequest, reader: Reader, uid: str) -> HttpRespo
         "hidden": sum(bool(line["why"]) for line in lines),
         "is_looking": is_looking,
         "most_terms": MOST_TERMS,
-        "longest_term": LONGEST_TERM,
     }
     status = HTTPStatus.BAD_REQUEST if problem else HTTPStatus.OK
     return render(request, "reader/filters.html", context, status=status)

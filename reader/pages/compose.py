@@ -34,7 +34,6 @@ from reader.pages.access import (
     back_to,
     confirmed,
     for_readers,
-    is_connecting,
     keys_in,
     policy_to_own_sites,
 )
@@ -277,7 +276,7 @@ class ConnectPage(ReaderFormPage):
         self.finish(request.session.pop(self.session_key, {}), request.GET.dict())
         return HttpResponseRedirect(self.get_success_url())
 
-    @method_decorator(confirmed(is_connecting, app="reader"))
+    @method_decorator(confirmed(lambda given: given.get("act") != "disconnect", app="reader"))
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         if request.POST.get("act") == "disconnect":
             self.disconnect()

@@ -43,8 +43,6 @@ LONGEST_BEGINNING = 400
 LONGEST_EXCERPT = 200
 MOST_PICTURES = 20
 MOST_PLAYERS = 20
-# Note and tags.
-NO_NOTE = ("", "")
 _HEADING = re.compile(r"<(/?)h[1-6](?=[ >])")
 RELATIONS = {
     "in-reply-to": gettext_lazy("In reply to"),
@@ -168,10 +166,6 @@ class ShownPost:
     tags: str = ""
 
     @property
-    def is_long(self) -> bool:
-        return bool(self.beginning)
-
-    @property
     def done(self) -> frozenset[str]:
         """Kinds of reactions, without refused ones."""
         rows = (line.row for line in self.reactions)
@@ -185,35 +179,44 @@ class ShownPost:
 def shown_places(
     reader: Reader, places: Iterable[TimelineEntry], unread: Collection[int], *, heading: int = 3
 ) -> list[ShownPost]:
-    rows = list(places)
-    entries = [row.entry_id for row in rows]
-    starred, done = starred_among(reader, entries), reactions_to(reader, entries)
+    return shown_posts(reader, [(place.entry, place) for place in places], unread, heading=heading)
+
+
+def shown_posts(
+    reader: Reader,
+    posts: Collection[tuple[Entry, TimelineEntry | None]],
+    unread: Collection[int] = (),
+    *,
+    heading: int = 3,
+) -> list[ShownPost]:
+    keys = [entry.pk for entry, _ in posts]
+    starred, done = starred_among(reader, keys), reactions_to(reader, keys)
     names, notes = Follow.objects.of(reader).names(), notes_among(reader, starred)
     return [
-        shown_post(
-            row.entry,
-            place=row,
-            feed_name=names.get((row.channel_id, row.feed_id or 0), ""),
-            is_unread=row.pk in unread,
-            is_starred=row.entry_id in starred,
-            reactions=done.get(row.entry_id, ()),
+        _shown(
+            entry,
+            place,
+            feed_name=names.get((place.channel_id, place.feed_id or 0), "") if place else "",
+            is_unread=place is not None and place.pk in unread,
+            is_starred=entry.pk in starred,
+            reactions=done.get(entry.pk, ()),
             heading=heading,
-            note=notes.get(row.entry_id, NO_NOTE),
+            note=notes.get(entry.pk, ("", "")),
         )
-        for row in rows
+        for entry, place in posts
     ]
 
 
-def shown_post(
+def _shown(
     entry: Entry,
+    place: TimelineEntry | None,
     *,
-    place: TimelineEntry | None = None,
-    feed_name: str = "",
-    is_unread: bool = False,
-    is_starred: bool = False,
-    reactions: Iterable[Composition] = (),
-    heading: int = 3,
-    note: tuple[str, str] = NO_NOTE,
+    feed_name: str,
+    is_unread: bool,
+    is_starred: bool,
+    reactions: Iterable[Composition],
+    heading: int,
+    note: tuple[str, str],
 ) -> ShownPost:
     """Use the reader's name for the feed. `heading` is the level of headings in the text."""
     jf2: Mapping[str, Any] = entry.jf2 or {}

@@ -16,11 +16,10 @@ from common.text import one_line
 from feeds.items.history import rewordings
 from reader.channels.channels import channel_of, choose_columns
 from reader.channels.find import LONGEST_QUERY, search_posts
-from reader.micropub.compositions import reactions_to
 from reader.models import Channel, Marking, Reader, TimelineEntry, Unread
 from reader.pages.access import POLICY, back_to, counts_of, for_readers, keys_in, surroundings
-from reader.pages.posts import NO_NOTE, shown_places, shown_post, web_address
-from reader.people.picks import annotate, notes_among
+from reader.pages.posts import shown_places, shown_posts, web_address
+from reader.people.picks import annotate
 from reader.rules.order import BadCursor, Key, PageRequest, number_in
 from reader.rules.saving import save_address
 from reader.timelines import marks, stars
@@ -86,9 +85,7 @@ def post(request: HttpRequest, reader: Reader, pk: int) -> HttpResponse:
     place = places.select_related("channel", "feed__icon", "entry").order_by("-at", "-pk").first()
     newer, older = neighbours(place) if place else (None, None)
     if place is None:
-        done = reactions_to(reader, [entry.pk]).get(entry.pk, ())
-        note = notes_among(reader, [entry.pk]).get(entry.pk, NO_NOTE)
-        shown = shown_post(entry, is_starred=True, reactions=done, heading=2, note=note)
+        (shown,) = shown_posts(reader, [(entry, None)], heading=2)
     else:
         is_unread = Unread.objects.filter(reader=reader, place__entry=entry).exists()
         (shown,) = shown_places(reader, [place], [place.pk] if is_unread else [], heading=2)
@@ -118,18 +115,10 @@ def save(request: HttpRequest, reader: Reader, pk: int) -> HttpResponse:
 def starred(request: HttpRequest, reader: Reader) -> HttpResponse:
     asked = _asked(request)
     entries, paging = stars.starred_page(reader, asked)
-    keys = [entry.pk for entry in entries]
-    done, notes = reactions_to(reader, keys), notes_among(reader, keys)
-    posts = [
-        shown_post(
-            entry, is_starred=True, reactions=done.get(entry.pk, ()), note=notes.get(entry.pk, NO_NOTE)
-        )
-        for entry in entries
-    ]
     context = {
         **surroundings(reader),
         "section": "starred",
-        "posts": posts,
+        "posts": shown_posts(reader, [(entry, None) for entry in entries]),
         "older": paging.after,
         "is_first_page": asked.from_ is None,
     }
