@@ -59,14 +59,14 @@ def backfilled(told: Told, ids: Iterable[str]) -> dict[str, tuple[datetime, bool
 
 def columns(feed: Feed, reading: Reading, id_: str, seen_at: datetime) -> dict[str, Any]:
     site = Person(feed.title or feed.host, feed.site_url or feed.url, reading.channel.image)
-    return {**said_by(reading.cleaned(id_), site, seen_at), "hash": _hash(reading, id_)}
+    return said_by(reading.cleaned(id_), site, seen_at, known_hash=_hash(reading, id_))
 
 
-def said_by(entry: Post, site: Person, seen_at: datetime) -> dict[str, Any]:
+def said_by(entry: Post, site: Person, seen_at: datetime, *, known_hash: str = "") -> dict[str, Any]:
     """Return columns for a sanitized post; `site` replaces a missing author."""
     jf2 = post_jf2(entry, feed=site, seen_at=seen_at)
     return {
-        "hash": hashlib.sha256(repr(jf2).encode()).hexdigest(),
+        "hash": known_hash or hashlib.sha256(repr(jf2).encode()).hexdigest(),
         "jf2": jf2,
         "text": searched_text(jf2),
         "link_hash": link_hash(entry.link),

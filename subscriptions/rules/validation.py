@@ -3,7 +3,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from zoneinfo import ZoneInfo
 
-from common.clock import zone_names as zone_names
+from common.clock import zone_names
 from common.refused import Refused
 from subscriptions.rules.schedule import ARRANGEMENTS, Schedule, check_cron
 

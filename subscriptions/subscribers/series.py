@@ -6,8 +6,8 @@ All run in the caller's transaction, which has locked the subscriptions.
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 
+from common.clock import zone_names
 from subscriptions.models import SeriesRun, Subscribable, Subscription
-from subscriptions.rules.validation import zone_names
 
 
 def begin_series(rows: Sequence[Subscription], *, now: datetime, zone: str = "") -> None:
