@@ -2,11 +2,11 @@
 
 from django.urls import path
 
-from delivery.views import devices, mailbox, preview, records, rss, sitemaps
+from delivery.views import devices, mailbox, preview, rss, sitemaps
 from delivery.views.esp_webhook import sms_inbound, sms_status
 from delivery.views.hub import hub
 from delivery.views.issue_picture import issue_picture
-from delivery.views.newsletter import NewsletterPage
+from delivery.views.newsletter import NewsletterPage, publication
 
 app_name = "delivery"
 
@@ -19,10 +19,10 @@ urlpatterns = [
     path("hub/", hub, name="hub"),
     path("sitemap.xml", sitemaps.sitemap_index, name="sitemap_index"),
     path("s/<str:name>/look.css", preview.look_css, name="look"),
-    path("s/<str:name>/.well-known/site.standard.publication", records.publication, name="publication"),
-    path(".well-known/site.standard.publication", records.publication, name="publication"),
-    path(".well-known/site.standard.publication/s/<str:name>", records.publication, name="publication"),
-    path(".well-known/site.standard.publication/s/<str:name>/", records.publication, name="publication"),
+    path("s/<str:name>/.well-known/site.standard.publication", publication, name="publication"),
+    path(".well-known/site.standard.publication", publication, name="publication"),
+    path(".well-known/site.standard.publication/s/<str:name>", publication, name="publication"),
+    path(".well-known/site.standard.publication/s/<str:name>/", publication, name="publication"),
     path("s/<str:name>/feed.xml", rss.feed, name="feed"),
     path("sms/<slug:account>/inbound/", sms_inbound, name="sms_inbound"),
     path("sms/<slug:account>/status/<int:pk>/", sms_status, name="sms_status"),

@@ -2,17 +2,19 @@
 
 from typing import Any
 
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.template.loader import render_to_string
 from django.utils.cache import patch_cache_control
 from django.utils.decorators import method_decorator
 from django.utils.functional import cached_property
+from django.views.decorators.cache import cache_control
+from django.views.decorators.http import require_safe
 
 from channels.activitypub.message import Actor
 from common.directions import language_tag
 from common.html.json_ld import json_ld
 from common.ports.ways import accounts_among, ways_of
-from delivery.bridges.records import records_of
+from delivery.bridges.records import KEY, records_of
 from delivery.views.devices import device_key
 from delivery.views.issues import name_activity, newsletter_or_404, part_of_issue, published, share_of
 from delivery.views.ways import icon
@@ -87,3 +89,23 @@ def sign_up_form(newsletter: Subscribable) -> str:
         "is_below": True,
     }
     return render_to_string("pages/_form.html", context)
+
+
+@require_safe
+@cache_control(public=True, max_age=300)
+def publication(request: HttpRequest, name: str = "") -> HttpResponse:
+    """Return the address of a newsletter's record. Without a name, of the only one that has any.
+
+    It proves that the records are the newsletter's own (https://standard.site/docs/verification).
+    """
+    if name:
+        newsletter = newsletter_or_404(name)
+    else:
+        rows = Subscribable.objects.with_pages().filter(companions__contains=KEY)[:2]
+        if len(rows) != 1:
+            raise Http404
+        newsletter = rows[0]
+    uri = records_of(newsletter).publication
+    if not uri:
+        raise Http404
+    return HttpResponse(uri, content_type="text/plain; charset=utf-8")
