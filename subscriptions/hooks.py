@@ -8,9 +8,8 @@ from zoneinfo import ZoneInfo
 
 from common.html.clean import clean
 from common.text import one_line, without_controls
-from feeds.parsing.entry import Entry, Media
-
-__all__ = ["Context", "Media", "Post", "Recipient"]
+from feeds.parsing.entry import Entry
+from feeds.parsing.entry import Media as Media
 
 LONGEST_HOOK_TITLE = 2_000
 

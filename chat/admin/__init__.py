@@ -1,3 +1,1 @@
-from chat.admin.guild import GuildAdmin, GuildFeedAdmin, ServerAlertAdmin
-
-__all__ = ["GuildAdmin", "GuildFeedAdmin", "ServerAlertAdmin"]
+from chat.admin import guild  # noqa: F401 - registers its pages

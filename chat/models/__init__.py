@@ -1,4 +1,2 @@
 from chat.models.guild import BotFeed, BotSettings, Guild, GuildFeed, ServerAlert
 from chat.models.interaction import Interaction
-
-__all__ = ["BotFeed", "BotSettings", "Guild", "GuildFeed", "Interaction", "ServerAlert"]
