@@ -1,12 +1,13 @@
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
-from django.utils import timezone
+from django.utils import timezone, translation
 
 from common.clock import utcnow, zone_words
 from subscriptions.collections.readiness import collection_facts, feed_facts
 from subscriptions.models import Assignable, Subscribable
-from subscriptions.rules.completion import clock_words, describe, moment_words, why_open
+from subscriptions.newsletters.rhythm import rhythm
+from subscriptions.rules.completion import clock_words, moment_words, why_open
 
 # Said wherever a newsletter has no subscriber yet.
 FIRST_ISSUE = (
@@ -23,7 +24,10 @@ def waits_for(assignable: Assignable) -> str:
 
 
 def rhythm_for_admins(subscribable: Subscribable) -> str:
-    return describe(subscribable.schedule, subscribable.n, subscribable.zone)
+    """Return "every Monday at 7:00, New York time", to follow "It comes"."""
+    with translation.override("en"):
+        words = rhythm(subscribable)
+    return f"{words[:1].lower()}{words[1:]}"
 
 
 def rhythm_here(subscribable: Subscribable) -> str:

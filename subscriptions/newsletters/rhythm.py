@@ -1,4 +1,4 @@
-"""Rhythm in the reader's language. Admins: `subscriptions.rules.completion`."""
+"""Rhythm in the reader's language."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -10,7 +10,6 @@ from django.utils.translation import gettext, gettext_noop, ngettext, pgettext, 
 from common.clock import offset_words, place_of, utcnow
 from common.formats.dates import clock, speaks_english
 from subscriptions.models import Subscribable
-from subscriptions.rules.completion import ordinal
 from subscriptions.rules.schedule import (
     LAST_DAY,
     MONDAY_TO_FRIDAY,
@@ -169,3 +168,8 @@ def zone_in_words(zone: ZoneInfo) -> str:
     place = place_of(zone)
     # Translators: the place is a city, such as "New York".
     return gettext("%(place)s time") % {"place": gettext(place)} if place else offset_words(zone)
+
+
+def ordinal(day: int) -> str:
+    suffix = "th" if 11 <= day <= 13 else {1: "st", 2: "nd", 3: "rd"}.get(day % 10, "th")
+    return f"{day}{suffix}"

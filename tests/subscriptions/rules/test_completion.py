@@ -5,7 +5,7 @@ Schedules and moments in words.
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import UTC, datetime, time, timedelta
+from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -16,13 +16,11 @@ from common.clock import zone_words
 from subscriptions.rules.completion import (
     CollectionFacts,
     FeedFacts,
-    describe,
     is_complete,
     moment_words,
     next_issue_time,
     why_open,
 )
-from subscriptions.rules.schedule import Schedule
 
 NEW_YORK = ZoneInfo("America/New_York")
 OPENED = datetime(2026, 11, 16, 12, 30, tzinfo=UTC)
@@ -192,59 +190,6 @@ def test_the_next_issue_has_a_time_or_says_what_it_waits_for(
     collection: CollectionFacts, before: timedelta, when: datetime | str
 ) -> None:
     assert next_issue_time(collection, END - before) == when
-
-
-@pytest.mark.parametrize(
-    ("schedule", "n", "words"),
-    [
-        (Schedule("each"), None, "each post as it appears"),
-        (Schedule("every_n"), 1, "each post as it appears"),
-        (Schedule("every_n"), 3, "every 3 posts"),
-        (Schedule("daily", time(7)), None, "every day at 7:00, New York time"),
-        (Schedule("weekly", time(7), 0), None, "every Monday at 7:00, New York time"),
-        (Schedule("weekly", time(18, 5), 6), None, "every Sunday at 18:05, New York time"),
-        (Schedule("monthly", time(7)), None, "on the 1st of each month at 7:00, New York time"),
-        (
-            Schedule("monthly", time(7), day_of_month=12),
-            None,
-            "on the 12th of each month at 7:00, New York time",
-        ),
-        (
-            Schedule("monthly", time(7), day_of_month=22),
-            None,
-            "on the 22nd of each month at 7:00, New York time",
-        ),
-        (
-            Schedule("monthly", time(0), day_of_month=30),
-            None,
-            "on the 30th of each month (or its last day) at 0:00, New York time",
-        ),
-        (
-            Schedule("monthly", time(7), day_of_month=31),
-            None,
-            "on the last day of each month at 7:00, New York time",
-        ),
-        (Schedule("cron", cron="0 18 * * 1,4"), None, "every Monday and Thursday at 18:00, New York time"),
-        (
-            Schedule("cron", cron="0 7 * * MON-FRI"),
-            None,
-            "every day from Monday to Friday at 7:00, New York time",
-        ),
-        (Schedule("cron", cron="30 7,18 * * *"), None, "every day at 7:30 and 18:30, New York time"),
-        (
-            Schedule("cron", cron="0 7 1,15,L * *"),
-            None,
-            "on the 1st, 15th and last day of each month at 7:00, New York time",
-        ),
-        (
-            Schedule("cron", cron="0 7 * * 5L"),
-            None,
-            "at 07:00 on the last Friday of the month, New York time",
-        ),
-    ],
-)
-def test_the_rhythm_in_words(schedule: Schedule, n: int | None, words: str) -> None:
-    assert describe(schedule, n, ZoneInfo("America/New_York")) == words
 
 
 @pytest.mark.parametrize(
