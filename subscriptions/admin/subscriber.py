@@ -192,7 +192,7 @@ class SubscriberTagAdmin(ServiceAdmin):
 
 
 def about_address(destination: Destination) -> Part:
-    suppressed = Suppression.objects.filter(kind=destination.kind, core=destination.core).first()
+    suppressed = destination.suppression
     url = reverse("admin:subscriptions_destination_data", args=[destination.pk])
     data = Button(url, "Download a copy", is_plain=True)
     named = destination.subscriptions.exclude(display_name="").order_by("-pk")

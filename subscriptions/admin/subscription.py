@@ -43,7 +43,7 @@ from subscriptions.admin.subscription_filters import (
     suppressed_cores,
 )
 from subscriptions.forms.admin import destination_form_fields, filled, refusal_by_field, shown_for
-from subscriptions.models import FrequencyChange, Subscribable, Subscription, Suppression
+from subscriptions.models import FrequencyChange, Subscribable, Subscription
 from subscriptions.subscribers import bulk
 from subscriptions.subscribers.admin_changes import ask_again, revoke_links, save_details, subscribe
 from subscriptions.subscribers.tags import fetch_tags
@@ -243,16 +243,15 @@ def _said(switch: FrequencyChange, other: Subscription) -> str:
 
 
 def standing(subscription: Subscription) -> Part:
-    is_suppressed = bool(suppressed_cores([subscription.destination]))
     to = subscription.destination
     why = f": {subscription.get_left_why_display()}" if subscription.left_why else ""
     is_paused = subscription.paused_until and subscription.paused_until > utcnow()
     why_disabled = to.disabled_reason or "Nothing is sent to this address."
-    suppressed = Suppression.objects.filter(kind=to.kind, core=to.core).first()
+    suppressed = to.suppression
     return Facts(
         ("Newsletter", Link(subscription.subscribable)),
         ("Address", Link(to)),
-        ("Status", shown_status(subscription, is_suppressed=is_suppressed)),
+        ("Status", shown_status(subscription, is_suppressed=suppressed is not None)),
         ("Added", when(subscription.added_at)),
         ("Confirmed", when(subscription.confirmed_at, "Not yet")),
         ("Tags", tag_names(to)),

@@ -55,6 +55,10 @@ class Destination(models.Model):
     def __str__(self) -> str:
         return self.label
 
+    @property
+    def suppression(self) -> "Suppression | None":
+        return Suppression.objects.filter(kind=self.kind, core=self.core).first()
+
     @classmethod
     def at(cls, parsed: ParsedDestination, *, kind: str = "email", now: datetime) -> "Destination":
         """Return the row of an address. Adds it if it is new."""

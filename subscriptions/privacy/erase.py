@@ -23,10 +23,6 @@ SWEPT_AT_ONCE = 100
 MARK = "erased"
 
 
-def is_suppressed(destination: Destination) -> bool:
-    return Suppression.objects.filter(kind=destination.kind, core=destination.core).exists()
-
-
 def count_held(destination: Destination) -> dict[str, int]:
     return {holding.key: holding.count(destination) for holding in sources}
 

@@ -18,7 +18,7 @@ from common.resources import ADMIN, API, COMMAND, Argument, Done, Filter, Resour
 from common.text import pluralize
 from subscriptions.collections.post_rules import drop_rule
 from subscriptions.models import Destination, PostRule, Subscription, Suppression, Tagging
-from subscriptions.privacy.erase import count_held, erase, is_suppressed
+from subscriptions.privacy.erase import count_held, erase
 from subscriptions.resources.newsletters import of_newsletter
 from subscriptions.rules.tags import LONGEST_TAG, tag_key
 from subscriptions.subscribers.suppression import DISABLED_BY_HAND, MAX_REASON, disable, enable, lift
@@ -157,7 +157,7 @@ def asks_to_erase(destinations: Sequence[Destination]) -> list[str]:
         held = count_held(destination)
         lost = f"{pluralize(held['subscriptions'], 'subscription')} and the record of "
         lost += f"{pluralize(held.get('mails', 0), 'email')} are deleted."
-        sentences.append(f"{destination}: {lost}{STAYS if is_suppressed(destination) else ''}")
+        sentences.append(f"{destination}: {lost}{STAYS if destination.suppression else ''}")
     if not sentences:
         return ["None of these addresses can be erased."]
     return [
@@ -209,7 +209,7 @@ class Destinations(Resource[Destination]):
         email” list if it’s there. This can’t be undone."""
         if by == ADMIN and not is_person(destination):
             raise Refused(f"A bridge posts to {destination}. Delete the bridge instead.")
-        suppressed = is_suppressed(destination)
+        suppressed = destination.suppression is not None
         erased = erase(destination=destination, now=now)
         said = f"The person’s data is erased: {pluralize(erased['subscriptions'], 'subscription')}, "
         said += f"{pluralize(erased['mails'], 'email')}.{STAYS if suppressed else ''}"

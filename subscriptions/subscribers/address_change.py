@@ -3,7 +3,6 @@
 The old address can undo it. Its letters' links keep working, as subscriptions keep their tokens.
 """
 
-import hashlib
 import secrets
 from datetime import datetime, timedelta
 from typing import Any
@@ -18,7 +17,6 @@ from common.ports.events import Event, EventKind, emit
 from common.rates import DAY, Limit, check_rows, count_rows, count_rows_within
 from common.refused import Refused
 from common.signing import TokenError
-from subscriptions.branding.brands import site_facts
 from subscriptions.models import (
     AddressChange,
     Consent,
@@ -28,7 +26,6 @@ from subscriptions.models import (
     SignIn,
     SubscriberTag,
     Subscription,
-    Suppression,
 )
 from subscriptions.rules.origin import How, Origin
 from subscriptions.rules.sign_up import LONGEST_LANGUAGE
@@ -37,13 +34,14 @@ from subscriptions.subscribers.consent import consent, record_consents
 from subscriptions.subscribers.leave import drop_unused
 from subscriptions.subscribers.notices import tell_changed
 from subscriptions.subscribers.series import carry_series
-from subscriptions.subscribers.sign_in import SIGN_IN_CHANNEL
+from subscriptions.subscribers.sign_in import SIGN_IN_CHANNEL, digest_of, write_for_site
 from subscriptions.subscribers.sign_up import mark_confirmed
 from subscriptions.subscribers.tags import give
 
 GOOD_FOR, UNDO_FOR = timedelta(hours=24), timedelta(days=14)
 CHANGES = Limit("address changes", 5, DAY)
 KEPT_FOR = timedelta(days=60)
+DIGESTS = "address_change"
 ADDRESS_CHANGED = {"how": "address changed"}
 CONFIRMED, LEFT = Subscription.Status.CONFIRMED, Subscription.Status.UNSUBSCRIBED
 _HOURS = int(GOOD_FOR.total_seconds() // 3600)
@@ -83,12 +81,12 @@ def ask_for_change(*, reader: Destination, email: str, ip: str, now: datetime, l
             language=language[:LONGEST_LANGUAGE],
             asked_at=now,
             expires_at=now + GOOD_FOR,
-            confirm_digest=_digest(token),
+            confirm_digest=digest_of(token, DIGESTS),
         )
         # The new address may be a stranger's, so the sign-up limits apply.
         uses = sign_up_uses(core=parsed.core, scopes=("address", "domain"))
         if _may_be_written_to(new) and count_rows_within(*uses, now=now):
-            _mail(
+            write_for_site(
                 new,
                 Notice.Kind.CONFIRMATION,
                 "new_address",
@@ -99,41 +97,14 @@ def ask_for_change(*, reader: Destination, email: str, ip: str, now: datetime, l
 
 
 def _may_be_written_to(destination: Destination) -> bool:
-    suppressed = Suppression.objects.filter(kind=destination.kind, core=destination.core).exists()
-    return destination.disabled_at is None and destination.erased_at is None and not suppressed
-
-
-def _mail(
-    to: Destination,
-    kind: Notice.Kind,
-    template: str,
-    context: dict[str, Any],
-    *,
-    language: str,
-    now: datetime,
-) -> None:
-    # A stranger chooses no text in it.
-    shared = {"newsletter": site_facts().name, "site_url": settings.SITE_URL}
-    Notice.objects.create(
-        kind=kind,
-        key=f"{template}-{to.pk}-{now:%Y%m%dT%H%M%S.%f}",
-        destination=to,
-        template=template,
-        language=language[:LONGEST_LANGUAGE],
-        context={**shared, **context},
-        created_at=now,
-    )
-
-
-def _digest(token: str) -> str:
-    """Nobody can choose how a digest begins, so the time of a lookup reveals nothing."""
-    return hashlib.sha256(f"feedletter.address_change.v1:{token}".encode()).hexdigest()
+    has_ended = destination.disabled_at or destination.erased_at
+    return not has_ended and destination.suppression is None
 
 
 def change_of_link(*, token: str, now: datetime) -> AddressChange:
     """Raises SpentChangeLink."""
     rows = AddressChange.objects.select_related("old", "new")
-    change = rows.filter(confirm_digest=_digest(token)).first()
+    change = rows.filter(confirm_digest=digest_of(token, DIGESTS)).first()
     if change is None:
         raise SpentChangeLink(gettext("This link is incomplete or expired long ago."))
     if change.confirmed_at is None and change.expires_at <= now:
@@ -146,7 +117,7 @@ def change_of_link(*, token: str, now: datetime) -> AddressChange:
 def change_to_undo(*, token: str, now: datetime) -> AddressChange:
     """Raises SpentChangeLink."""
     rows = AddressChange.objects.select_related("old", "new")
-    change = rows.filter(undo_digest=_digest(token)).first()
+    change = rows.filter(undo_digest=digest_of(token, DIGESTS)).first()
     if change is None or change.confirmed_at is None:
         raise SpentChangeLink(gettext("This link is incomplete or expired long ago."))
     if change.undone_at is None and change.confirmed_at + UNDO_FOR <= now:
@@ -169,7 +140,7 @@ def confirm_change(*, token: str, now: datetime, ip: str = "", words: str = "") 
     _lock(change)
     unused = AddressChange.objects.filter(pk=change.pk, confirmed_at=None, expires_at__gt=now)
     undo = secrets.token_urlsafe(32)
-    if not unused.update(confirmed_at=now, undo_digest=_digest(undo)):
+    if not unused.update(confirmed_at=now, undo_digest=digest_of(undo, DIGESTS)):
         raise SpentChangeLink(gettext("This link has already been used. It works only once."))
     change.refresh_from_db()
     if not _may_be_written_to(change.new) or not _may_be_written_to(change.old):
@@ -179,7 +150,7 @@ def confirm_change(*, token: str, now: datetime, ip: str = "", words: str = "") 
     change.save(update_fields=["carried"])
     # Old links must not sign anybody in.
     SignIn.objects.filter(destination=change.old, used_at=None).delete()
-    _mail(
+    write_for_site(
         change.old,
         Notice.Kind.FAREWELL,
         "address_changed",

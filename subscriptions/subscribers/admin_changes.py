@@ -102,7 +102,7 @@ def ask_unconfirmed(*, subscription_id: int, origin: Origin, now: datetime) -> b
     rows = Subscription.objects.select_for_update(no_key=True, of=("self",))
     unasked = rows.filter(pk=subscription_id, status=Subscription.Status.UNCONFIRMED, confirm_nonce="")
     row = unasked.filter(destination__disabled_at=None).select_related("destination", "subscribable").first()
-    if row is None or _suppression(row.destination.kind, row.destination.core):
+    if row is None or row.destination.suppression:
         return False
     _ask([row], origin, now=now)
     return True
@@ -144,12 +144,8 @@ def unsubscribe(*, subscription: Subscription, now: datetime) -> None:
     leave(subscription=subscription, now=now)
 
 
-def _suppression(kind: str, core: str) -> Suppression | None:
-    return Suppression.objects.filter(kind=kind, core=core).first()
-
-
 def _refuse_suppressed(kind: str, core: str, label: str) -> None:
-    suppressed = _suppression(kind, core)
+    suppressed = Suppression.objects.filter(kind=kind, core=core).first()
     if suppressed is not None:
         reason = f" ({suppressed.reason})" if suppressed.reason else ""
         raise InvalidDestination(

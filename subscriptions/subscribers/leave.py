@@ -10,7 +10,6 @@ from django.db.models.functions import Coalesce
 
 from common.ports.events import Event, EventKind, emit
 from common.ports.registries import needed_destinations
-from subscriptions import links
 from subscriptions.models import (
     AddressChange,
     Consent,
@@ -20,8 +19,8 @@ from subscriptions.models import (
     SignUpCode,
     Subscribable,
     Subscription,
-    Suppression,
 )
+from subscriptions.subscribers.notices import notice_of
 from subscriptions.subscribers.series import continue_series
 from subscriptions.subscribers.sign_up import is_open
 
@@ -107,8 +106,7 @@ def may_undo(subscription: Subscription, now: datetime) -> bool:
     if subscription.undo_until is None or subscription.undo_until <= now:
         return False
     to = subscription.destination
-    suppressed = Suppression.objects.filter(kind=to.kind, core=to.core).exists()
-    return to.disabled_at is None and not suppressed
+    return to.disabled_at is None and to.suppression is None
 
 
 def _locked(keys: set[int], which: Q) -> list[Subscription]:
@@ -118,24 +116,11 @@ def _locked(keys: set[int], which: Q) -> list[Subscription]:
 
 def _say_farewell(gone: list[Subscription], now: datetime) -> None:
     """One mail, of the older subscription in a switch."""
-    due = [one for one in gone if one.subscribable.farewell_mail and not one.is_beside]
-    if not due:
-        return
-    one = due[0]
-    newsletter = one.subscribable
-    Notice.objects.create(
-        kind=Notice.Kind.FAREWELL,
-        key=f"farewell-{one.pk}-{now:%Y%m%dT%H%M%S.%f}",
-        destination=one.destination,
-        subscription=one,
-        template="farewell",
-        language=one.language,
-        context={
-            "newsletter": str(newsletter),
-            "page_url": links.page_url(newsletter) if is_open(newsletter) else "",
-        },
-        created_at=now,
-    )
+    one = next((one for one in gone if one.subscribable.farewell_mail and not one.is_beside), None)
+    if one is not None:
+        context = {} if is_open(one.subscribable) else {"page_url": ""}
+        kind = Notice.Kind.FAREWELL
+        notice_of(one, kind, "farewell", context, now=now, language=one.language, name="farewell").save()
 
 
 def not_left(destination: Destination) -> "QuerySet[Subscription]":

@@ -1,6 +1,6 @@
 import hmac
 import secrets
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -53,35 +53,47 @@ def ask_to_confirm(
         "confirm_url": links.confirm_url(*waiting, now=now),
         "hours": str(settings.CONFIRM_HOURS),
     }
-    if len(waiting) + len(already) == 1:
-        _write(waiting[0], SignUpReply.CONFIRM.value, context, now=now, language=language)
-        return
-    context |= {"newsletters": _titles(waiting), "already": _titles(already)}
-    _write(waiting[0], CONFIRM_SEVERAL, context, now=now, language=language)
+    template = SignUpReply.CONFIRM.value
+    if len(waiting) + len(already) > 1:
+        context |= {"newsletters": _titles(waiting), "already": _titles(already)}
+        template = CONFIRM_SEVERAL
+    kind = Notice.Kind.CONFIRMATION
+    save_new([notice_of(waiting[0], kind, template, context, now=now, language=language)])
 
 
 def say_already(confirmed: Sequence[Subscription], *, now: datetime, language: str) -> None:
     """Request one mail, in the caller's transaction."""
-    first = confirmed[0]
-    if len(confirmed) == 1:
-        context = {"manage_url": links.manage_url(first), "unsubscribe_url": links.unsubscribe_url(first)}
-        _write(first, SignUpReply.ALREADY.value, context, now=now, language=language)
-        return
-    managed = [[str(each.subscribable), links.manage_url(each)] for each in confirmed]
-    _write(first, ALREADY_SEVERAL, {"newsletters": managed}, now=now, language=language)
+    first, kind = confirmed[0], Notice.Kind.CONFIRMATION
+    template = SignUpReply.ALREADY.value
+    context: dict[str, Any] = {
+        "manage_url": links.manage_url(first),
+        "unsubscribe_url": links.unsubscribe_url(first),
+    }
+    if len(confirmed) > 1:
+        context = {"newsletters": [[str(each.subscribable), links.manage_url(each)] for each in confirmed]}
+        template = ALREADY_SEVERAL
+    save_new([notice_of(first, kind, template, context, now=now, language=language)])
 
 
 def _titles(subscriptions: Iterable[Subscription]) -> list[str]:
     return [str(each.subscribable) for each in subscriptions]
 
 
-def _write(
-    subscription: Subscription, template: str, context: dict[str, Any], *, now: datetime, language: str
-) -> None:
+def notice_of(
+    subscription: Subscription,
+    kind: Notice.Kind,
+    template: str,
+    context: Mapping[str, Any],
+    *,
+    now: datetime,
+    language: str,
+    name: str = "subscription",
+) -> Notice:
+    """Return an unsaved row about a subscription. Its key begins with `name`."""
     newsletter = subscription.subscribable
-    notice = Notice(
-        kind=Notice.Kind.CONFIRMATION,
-        key=f"subscription-{subscription.pk}-{now:%Y%m%dT%H%M%S.%f}",
+    return Notice(
+        kind=kind,
+        key=f"{name}-{subscription.pk}-{now:%Y%m%dT%H%M%S.%f}",
         destination=subscription.destination,
         subscription=subscription,
         template=template,
@@ -89,7 +101,6 @@ def _write(
         context={"newsletter": str(newsletter), "page_url": links.page_url(newsletter), **context},
         created_at=now,
     )
-    save_new([notice])
 
 
 def welcome(confirmed: Sequence[Subscription], *, now: datetime, zone: str = "") -> None:
@@ -97,20 +108,11 @@ def welcome(confirmed: Sequence[Subscription], *, now: datetime, zone: str = "")
     begin_series(confirmed, now=now, zone=zone)
     notices = []
     for each in confirmed:
-        newsletter = each.subscribable
-        if newsletter.welcome in (Subscribable.Welcome.NONE, Subscribable.Welcome.SERIES):
-            continue
-        notice = Notice(
-            kind=Notice.Kind.WELCOME,
-            key=f"subscription-{each.pk}-{now:%Y%m%dT%H%M%S}",
-            destination=each.destination,
-            subscription=each,
-            template=LATEST if newsletter.welcome == Subscribable.Welcome.LATEST else "welcome",
-            language=each.language,
-            context={"newsletter": str(newsletter), "page_url": links.page_url(newsletter)},
-            created_at=now,
-        )
-        notices.append(notice)
+        what = each.subscribable.welcome
+        if what not in (Subscribable.Welcome.NONE, Subscribable.Welcome.SERIES):
+            template = LATEST if what == Subscribable.Welcome.LATEST else "welcome"
+            notice = notice_of(each, Notice.Kind.WELCOME, template, {}, now=now, language=each.language)
+            notices.append(notice)
     Notice.objects.bulk_create(notices, ignore_conflicts=True)
 
 
@@ -128,21 +130,9 @@ def send_code(subscriptions: Sequence[Subscription], *, now: datetime, language:
     keys |= set(earlier.subscriptions) if earlier else set()
     fresh = {"nonce": nonce, "subscriptions": sorted(keys), "tries": 0, "expires_at": now + CODE_GOOD_FOR}
     SignUpCode.objects.update_or_create(destination=to, defaults=fresh)
-    notice = Notice(
-        kind=Notice.Kind.CONFIRMATION,
-        key=f"code-{first.pk}-{now:%Y%m%dT%H%M%S.%f}",
-        destination=to,
-        subscription=first,
-        template=CODE,
-        language=language,
-        context={
-            "newsletter": str(first.subscribable),
-            "nonce": nonce,
-            "expires": (now + CODE_GOOD_FOR).timestamp(),
-        },
-        created_at=now,
-    )
-    save_new([notice])
+    context = {"nonce": nonce, "expires": (now + CODE_GOOD_FOR).timestamp()}
+    kind = Notice.Kind.CONFIRMATION
+    save_new([notice_of(first, kind, CODE, context, now=now, language=language, name="code")])
 
 
 def is_late(expires: float, now: datetime) -> bool:

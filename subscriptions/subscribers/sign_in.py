@@ -3,6 +3,7 @@
 import hashlib
 import secrets
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.conf import settings
 from django.db import transaction
@@ -51,13 +52,11 @@ def mail_links(*, now: datetime) -> int:
             wish = wishes.select_for_update(skip_locked=True).first()
             if wish is None:
                 return total
-            destination = None
             suppressions = Suppression.objects.filter(kind=SIGN_IN_CHANNEL, core=wish.core)
             if now - wish.asked_at < WAITS_FOR and not suppressions.exists():
                 known = Destination.objects.filter(kind=SIGN_IN_CHANNEL, core=wish.core)
-                destination = known.filter(disabled_at=None, erased_at=None).first()
-            if destination is not None:
-                _mail_link(destination, wish, now=now)
+                for destination in known.filter(disabled_at=None, erased_at=None):
+                    _mail_link(destination, wish, now=now)
             wish.delete()
         total += 1
 
@@ -84,30 +83,39 @@ def _mail_link(destination: Destination, wish: SignInRequest, *, now: datetime) 
         return
     language = spoken_by(destination) or wish.language
     token = secrets.token_urlsafe(32)
-    link = SignIn.objects.create(
+    SignIn.objects.create(
         digest=digest_of(token), destination=destination, asked_at=now, expires_at=now + GOOD_FOR
     )
+    context = {"sign_in_url": f"{settings.SITE_URL}/sign-in/{token}/", "minutes": str(MINUTES)}
+    write_for_site(destination, Notice.Kind.SIGN_IN, "sign_in", context, language=language, now=now)
+
+
+def write_for_site(
+    to: Destination,
+    kind: Notice.Kind,
+    template: str,
+    context: dict[str, Any],
+    *,
+    language: str,
+    now: datetime,
+) -> None:
+    """Request a mail about somebody's address."""
     # A stranger chooses no text in it.
-    context = {
-        "newsletter": site_facts().name,
-        "sign_in_url": f"{settings.SITE_URL}/sign-in/{token}/",
-        "minutes": str(MINUTES),
-        "site_url": settings.SITE_URL,
-    }
+    shared = {"newsletter": site_facts().name, "site_url": settings.SITE_URL}
     Notice.objects.create(
-        kind=Notice.Kind.SIGN_IN,
-        key=f"sign-in-{link.pk}",
-        destination=destination,
-        template="sign_in",
-        language=language,
-        context=context,
+        kind=kind,
+        key=f"{template}-{to.pk}-{now:%Y%m%dT%H%M%S.%f}",
+        destination=to,
+        template=template,
+        language=language[:LONGEST_LANGUAGE],
+        context={**shared, **context},
         created_at=now,
     )
 
 
-def digest_of(token: str) -> str:
+def digest_of(token: str, kind: str = "sign_in") -> str:
     """Nobody can choose how a digest begins, so the time of a lookup reveals nothing."""
-    return hashlib.sha256(f"feedletter.sign_in.v1:{token}".encode()).hexdigest()
+    return hashlib.sha256(f"feedletter.{kind}.v1:{token}".encode()).hexdigest()
 
 
 def destination_of_link(*, token: str, now: datetime) -> Destination:

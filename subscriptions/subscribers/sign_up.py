@@ -310,8 +310,7 @@ def take_newsletter(
     *, reader: Destination, subscribable: Subscribable, origin: Origin, now: datetime
 ) -> bool:
     """Subscribe without another mail. Raises SignUpClosed."""
-    suppressed = Suppression.objects.filter(kind=reader.kind, core=reader.core).exists()
-    if suppressed or reader.disabled_at is not None:
+    if reader.suppression is not None or reader.disabled_at is not None:
         raise SignUpClosed(gettext("Nothing may be sent to your address now."))
     if not is_open(subscribable) or subscribable.channel != reader.kind:
         message = gettext("%(newsletter)s is closed to new subscribers.")

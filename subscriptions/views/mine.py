@@ -39,7 +39,7 @@ from subscriptions import links
 from subscriptions.forms.reader import AddForm, SignInForm
 from subscriptions.models import AddressChange, Destination, Subscribable, Subscription
 from subscriptions.newsletters.rhythm import rhythm, with_rhythms, zone_in_words
-from subscriptions.privacy.erase import count_held, erase, is_suppressed
+from subscriptions.privacy.erase import count_held, erase
 from subscriptions.privacy.personal_data import data_file_of
 from subscriptions.rules.origin import How, Origin
 from subscriptions.subscribers import address_change as changing
@@ -263,11 +263,11 @@ class ErasePage(ReaderPage):
     template_name = "pages/erase.html"
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        facts = {"held": count_held(self.reader), "suppressed": is_suppressed(self.reader)}
+        facts = {"held": count_held(self.reader), "suppressed": self.reader.suppression}
         return super().get_context_data(**facts, **kwargs)
 
     def form_valid(self, form: Any) -> HttpResponse:
-        context = {"suppressed": is_suppressed(self.reader)}
+        context = {"suppressed": self.reader.suppression}
         erase(destination=self.reader, now=self.now)
         response = render(self.request, "pages/erased.html", context)
         end_session(self.request, response)
