@@ -30,8 +30,4 @@ class SubscriptionsConfig(AppConfig):
             subscribers="subscribe confirm_subscription unsubscribe export_subscribers",
             lists="import_subscribers undo_import import_suppressions",
         )
-        add_resources(
-            "subscriptions.resources.newsletters",
-            "subscriptions.resources.subscribers",
-            "subscriptions.resources.subscribers",
-        )
+        add_resources("subscriptions.resources.newsletters", "subscriptions.resources.subscribers")

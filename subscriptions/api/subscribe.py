@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from django.http import Http404, HttpResponseBase
+from django.http import Http404
 from django.utils.cache import patch_vary_headers
 from django.utils.functional import cached_property
 from django.utils.translation import gettext_lazy as _
@@ -31,25 +31,6 @@ KEPT_SECONDS = 600
 CHECK_YOUR_MAIL = _("Check your email. If the address can be subscribed, we’ve sent it a link to confirm.")
 UNSOLVED = _("This newsletter asks for a puzzle. Send the solution of /challenge/, once.")
 LARGEST_SIGN_UP = 16 * 1024
-
-
-def may_read(subscribable: Subscribable | None, origin: str) -> bool:
-    """Return whether the origin is one of the newsletter's sites."""
-    if subscribable is None:
-        return False
-    address = allowed(subscribable.embed_hosts, origin)
-    return address is not None and address.origin == origin
-
-
-def add_cors(response: HttpResponseBase, *, origin: str, may: bool) -> None:
-    """Add headers without credentials, as a sign-up needs no cookie."""
-    patch_vary_headers(response, ["Origin"])
-    if not may:
-        return
-    response["Access-Control-Allow-Origin"] = origin
-    response["Access-Control-Allow-Methods"] = "POST, OPTIONS"
-    response["Access-Control-Allow-Headers"] = "Content-Type"
-    response["Access-Control-Max-Age"] = str(KEPT_SECONDS)
 
 
 class SignUpTooLarge(APIException):
@@ -150,7 +131,14 @@ class SubscribeView(APIView):
             raise SignUpTooLarge
 
     def finalize_response(self, request: Request, response: Any, *args: Any, **kwargs: Any) -> Any:
+        """Let the newsletter's sites read it, without credentials, as a sign-up needs no cookie."""
         answered = super().finalize_response(request, response, *args, **kwargs)
+        patch_vary_headers(answered, ["Origin"])
         origin = request.headers.get("Origin", "")
-        add_cors(answered, origin=origin, may=bool(origin) and may_read(self.subscribable, origin))
+        address = allowed(self.subscribable.embed_hosts, origin) if self.subscribable else None
+        if address is not None and address.origin == origin:
+            answered["Access-Control-Allow-Origin"] = origin
+            answered["Access-Control-Allow-Methods"] = "POST, OPTIONS"
+            answered["Access-Control-Allow-Headers"] = "Content-Type"
+            answered["Access-Control-Max-Age"] = str(KEPT_SECONDS)
         return answered

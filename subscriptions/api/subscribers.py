@@ -23,15 +23,9 @@ from subscriptions.models import Destination, Subscribable, Subscription, Suppre
 from subscriptions.resources.subscribers import subscribers
 from subscriptions.rules.switches import BadDate
 from subscriptions.rules.tags import tidy_tags
-from subscriptions.subscribers.admin_changes import (
-    add_subscriber,
-    pause,
-    resume,
-    save_details,
-    subscribe_new,
-    unsubscribe,
-)
+from subscriptions.subscribers.admin_changes import add_subscriber, pause, resume, save_details, subscribe_new
 from subscriptions.subscribers.bulk import confirm_many
+from subscriptions.subscribers.leave import leave
 from subscriptions.subscribers.tags import tag_people
 
 
@@ -111,7 +105,7 @@ class SubscriptionViewSet(ResourceViewSet):
     @action(detail=True, methods=["post"])
     def unsubscribe(self, request: Request, **_: Any) -> Response:
         """Its row stays, so that an import does not take them back. A second time changes nothing."""
-        unsubscribe(subscription=self.get_object(), now=utcnow())
+        leave(subscription=self.get_object(), now=utcnow())
         return self.shown()
 
 

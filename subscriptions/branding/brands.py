@@ -40,15 +40,8 @@ _served: TtlCache[tuple[str, bytes]] = TtlCache(
 def kept_picture(choice: PictureChoice) -> str | None:
     """The caller owns the transaction."""
     if isinstance(choice, CleanPicture):
-        Picture.objects.get_or_create(
-            name=choice.name,
-            defaults={
-                "media_type": choice.media_type,
-                "width": choice.width,
-                "height": choice.height,
-                "data": choice.data,
-            },
-        )
+        facts = {name: getattr(choice, name) for name in ("media_type", "width", "height", "data")}
+        Picture.objects.get_or_create(name=choice.name, defaults=facts)
         return choice.name
     return choice if isinstance(choice, str) and choice else None
 

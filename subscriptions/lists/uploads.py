@@ -82,14 +82,14 @@ def _utf16(first: bytes) -> str:
 
 
 class FileLines(Iterator[str]):
-    """Lines of a file in pieces. `position`: start of the next line.
+    """Lines of a file in pieces. `position`: start of the line with the number `next_line`.
 
     Lines that are not UTF-8 are counted, and the first ones kept. Lines over LONGEST_LINE are split.
     """
 
     def __init__(self, pieces: Iterator[bytes], position: int = 0, encoding: str = "") -> None:
         self.position = position
-        self.handed_out = self.foreign_count = 0
+        self.next_line, self.foreign_count = 1, 0
         self.foreign: list[bytes] = []
         self._encoding = encoding or USUAL_ENCODING
         self._pieces = pieces
@@ -103,7 +103,7 @@ class FileLines(Iterator[str]):
         line = self._text[self._at : end]
         self._at = end
         self.position += len(line)
-        self.handed_out += 1
+        self.next_line += 1
         try:
             return line.decode()
         except UnicodeDecodeError:

@@ -69,15 +69,16 @@ def _work(row: ListImport, left: TimeBudget) -> None:
         row.names, row.program = list(head.names), columns.program.name
         row.finish(State.ASKING)
         return
-    first, now = row.line or head.next_line, utcnow()
-    lines = _lines(row, head, row.position)
-    read = batches(records(lines, head, line=first), columns=columns, kind=kind, terms=terms, now=now)
+    lines, now = _lines(row, head, row.position), utcnow()
+    lines.next_line = row.line or head.next_line
+    read = records(lines, head, line=lines.next_line)
+    batched = batches(read, columns=columns, kind=kind, terms=terms, now=now)
     if row.state == State.CHECKING:
         row.findings = {**(row.findings or {}), "outcomes": {}}
         row.names, row.program = list(head.names), columns.program.name
-        _check(row, read, _Place(lines, first))
+        _check(row, batched, lines)
     else:
-        _import(row, read, _Place(lines, first), terms, left)
+        _import(row, batched, lines, terms, left)
 
 
 def _begin(row: ListImport) -> bool:
@@ -136,17 +137,7 @@ def _renewing(row: ListImport, read: Iterator[Record]) -> Iterator[Record]:
         yield record
 
 
-class _Place:
-    def __init__(self, lines: StoredLines, first: int) -> None:
-        self._lines, self._first = lines, first
-        self._before = lines.handed_out
-
-    def tell(self, row: ListImport) -> None:
-        row.position = self._lines.position
-        row.line = self._first + self._lines.handed_out - self._before
-
-
-def _check(row: ListImport, read: Iterator[Batch], place: _Place) -> None:
+def _check(row: ListImport, read: Iterator[Batch], lines: StoredLines) -> None:
     """Check in one go: only this worker knows the addresses seen."""
     with closing(SeenAddresses()) as seen:
         for batch in read:
@@ -172,7 +163,7 @@ def _check(row: ListImport, read: Iterator[Batch], place: _Place) -> None:
                     "ending": findings.get("ending", 0) + done.ending,
                     "lost_dates": findings.get("lost_dates", 0) + lost,
                 }
-                _record(row, batch, done, refused, place)
+                _record(row, batch, done, refused, lines)
     row.finish(State.CHECKED)
 
 
@@ -195,13 +186,15 @@ def _add_samples(
         add(shortened(", ".join(filter(None, line.cells)), LONGEST_SAMPLE), "", line.kind, line.reason)
 
 
-def _import(row: ListImport, read: Iterator[Batch], place: _Place, terms: Terms, left: TimeBudget) -> None:
+def _import(
+    row: ListImport, read: Iterator[Batch], lines: StoredLines, terms: Terms, left: TimeBudget
+) -> None:
     for batch in read:
         with held(row) as is_ours:
             if not is_ours:
                 return
             done = import_batch(row.subscribable, batch, terms=terms, now=utcnow(), into=row)
-            _record(row, batch, done, _refused(batch, done), place)
+            _record(row, batch, done, _refused(batch, done), lines)
         if left.is_spent:
             row.release()
             return
@@ -222,7 +215,7 @@ def _refused(batch: Batch, done: ImportPlan) -> list[RefusedRow]:
 
 
 def _record(
-    row: ListImport, batch: Batch, done: ImportPlan, refused: Sequence[RefusedRow], place: _Place
+    row: ListImport, batch: Batch, done: ImportPlan, refused: Sequence[RefusedRow], lines: StoredLines
 ) -> None:
     if refused:
         columns: dict[str, Sequence[Any]] = {
@@ -232,7 +225,7 @@ def _record(
             "cells": [list(each.cells) for each in refused],
         }
         insert_rows(RefusedLine, columns)
-    place.tell(row)
+    row.position, row.line = lines.position, lines.next_line
     row.lines += len(batch)
     row.added += done.added
     row.updated += done.updated

@@ -12,7 +12,8 @@ from subscriptions.lists.export import EXPORT_FORMATS, export_subscribers
 from subscriptions.management.options import add_destination, add_newsletter, destination, find_subscribable
 from subscriptions.models import Subscribable, Subscription
 from subscriptions.rules.lists.statuses import LIST_STATUSES
-from subscriptions.subscribers.admin_changes import confirm_by_hand, subscribe, unsubscribe
+from subscriptions.subscribers.admin_changes import confirm_by_hand, subscribe
+from subscriptions.subscribers.leave import leave
 
 OF_A_SUBSCRIBER = (
     add_newsletter,
@@ -60,7 +61,7 @@ class Unsubscribe(FeedletterCommand):
 
     def run(self, **options: Any) -> Result:
         subscription = find_subscription(find_subscribable(options["newsletter"]), options)
-        unsubscribe(subscription=subscription, now=utcnow())
+        leave(subscription=subscription, now=utcnow())
         label = subscription.destination.label
         said = f"{label} no longer gets {subscription.subscribable}."
         return Printed(said, {"id": subscription.pk, "destination": label, "confirmed": False})

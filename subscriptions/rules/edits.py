@@ -91,15 +91,13 @@ def moved(order: Sequence[int], key: int, way: str | int) -> list[int]:
     """Return the new order. `way`: one of WAYS, or the post that this one is to follow (0: none)."""
     if key not in order:
         raise CannotEdit("That post is not in this issue any more. Look at it again.")
+    rest, at = [each for each in order if each != key], order.index(key)
     if isinstance(way, int):
-        before = [each for each in order if each != key]
-        place = before.index(way) + 1 if way in before else order.index(key) if way else 0
-        return [*before[:place], key, *before[place:]]
-    if way not in WAYS:
+        place = rest.index(way) + 1 if way in rest else at if way else 0
+    elif way in WAYS:
+        place = {UP: max(at - 1, 0), DOWN: min(at + 1, len(rest)), FIRST: 0, LAST: len(rest)}[way]
+    else:
         raise CannotEdit(f"A post goes {', '.join(WAYS)}.")
-    rest = [each for each in order if each != key]
-    at = order.index(key)
-    place = {UP: max(at - 1, 0), DOWN: min(at + 1, len(rest)), FIRST: 0, LAST: len(rest)}[way]
     return [*rest[:place], key, *rest[place:]]
 
 

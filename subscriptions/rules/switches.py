@@ -15,8 +15,8 @@ from zoneinfo import ZoneInfo
 from common.refused import Refused
 from subscriptions.rules.schedule import Schedule, first_instant, in_month, next_ends, period_for, wall
 
-WEEK, FORTNIGHT, MONTH = "week", "fortnight", "month"
-LENGTHS = (WEEK, FORTNIGHT, MONTH)
+MONTH = "month"
+LENGTHS = {"week": timedelta(weeks=1), "fortnight": timedelta(weeks=2), MONTH: timedelta()}
 _PERIODS = 4
 MINUTE = timedelta(minutes=1)
 
@@ -112,14 +112,9 @@ class BadDate(Refused):
 def day_after(length: str, *, now: datetime, zone: ZoneInfo) -> date:
     """Raises BadDate for an unknown length."""
     today = wall(now, zone).date()
-    match length:
-        case "week":
-            return today + timedelta(weeks=1)
-        case "fortnight":
-            return today + timedelta(weeks=2)
-        case "month":
-            return in_month(today, 1, today.day)
-    raise BadDate(length)
+    if length not in LENGTHS:
+        raise BadDate(length)
+    return in_month(today, 1, today.day) if length == MONTH else today + LENGTHS[length]
 
 
 def bounds(*, now: datetime, zone: ZoneInfo) -> tuple[date, date]:

@@ -18,7 +18,7 @@ from subscriptions.rules.origin import How, Origin
 from subscriptions.rules.sign_up import noted, tidy_name
 from subscriptions.rules.switches import pause_end
 from subscriptions.subscribers.consent import consent, record_consents
-from subscriptions.subscribers.leave import leave, lineage_of, predecessors
+from subscriptions.subscribers.leave import lineage_of, predecessors
 from subscriptions.subscribers.notices import ask_to_confirm, renew_nonce, tell_changed
 from subscriptions.subscribers.sign_up import SignUpRequest, answer_all, mark_confirmed
 from subscriptions.subscribers.tags import replace_tags
@@ -138,10 +138,6 @@ def confirm_by_hand(*, subscription: Subscription, now: datetime) -> Subscriptio
     mark_confirmed(locked, now=now)
     record_consents([consent(locked, Consent.Act.ADDED, BY_ADMIN, at=now)])
     return locked
-
-
-def unsubscribe(*, subscription: Subscription, now: datetime) -> None:
-    leave(subscription=subscription, now=now)
 
 
 def _refuse_suppressed(kind: str, core: str, label: str) -> None:

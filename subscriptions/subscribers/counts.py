@@ -103,15 +103,11 @@ def count_languages() -> dict[int, list[str]]:
 def _count(newsletter: Subscribable) -> dict[str, object]:
     """`confirmed` excludes ended ones; `reachable` also disabled addresses."""
     rows = newsletter.subscriptions.order_by()
-    confirmed = Subscription.objects.confirmed().filter(subscribable=newsletter).count()
-    disabled = (
-        Subscription.objects.confirmed()
-        .filter(subscribable=newsletter, destination__disabled_at__isnull=False)
-        .count()
-    )
+    confirmed = Subscription.objects.confirmed().filter(subscribable=newsletter)
+    count, disabled = confirmed.count(), confirmed.filter(destination__disabled_at__isnull=False).count()
     return {
-        "confirmed": confirmed,
-        "reachable": confirmed - disabled,
+        "confirmed": count,
+        "reachable": count - disabled,
         "by_status": dict(rows.values_list("status").annotate(n=Count("*"))),
         "why_left": reasons_for_leaving(newsletter),
     }

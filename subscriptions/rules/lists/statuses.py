@@ -115,26 +115,13 @@ _DAY = re.compile(
 _LONGEST_DAY = 60
 
 
-def _searching(words: str) -> re.Pattern[str]:
-    return re.compile(rf"\b(?:{words})\b")
+def _searching(suppressed: str, unsubscribed: str, unconfirmed: str) -> list[tuple[str, re.Pattern[str]]]:
+    words = {"suppressed": suppressed, "unsubscribed": unsubscribed, "unconfirmed": unconfirmed}
+    return [(status, re.compile(rf"\b(?:{pattern})\b")) for status, pattern in words.items()]
 
 
-_STRONG = tuple(
-    (status, _searching(words))
-    for status, words in (
-        ("suppressed", _SUPPRESSED),
-        ("unsubscribed", _UNSUBSCRIBED),
-        ("unconfirmed", _UNCONFIRMED),
-    )
-)
-_WEAK = tuple(
-    (status, _searching(words))
-    for status, words in (
-        ("suppressed", _WEAK_SUPPRESSED),
-        ("unsubscribed", _WEAK_UNSUBSCRIBED),
-        ("unconfirmed", _WEAK_UNCONFIRMED),
-    )
-)
+_STRONG = _searching(_SUPPRESSED, _UNSUBSCRIBED, _UNCONFIRMED)
+_WEAK = _searching(_WEAK_SUPPRESSED, _WEAK_UNSUBSCRIBED, _WEAK_UNCONFIRMED)
 
 
 def rank(status: str) -> int:
@@ -163,15 +150,10 @@ def without_accents(text: str) -> str:
 def leaving_word(text: str) -> str:
     """Return the status of a cell that means no mail, or ""."""
     words = plain(text)
-    if not words:
-        return ""
-    for status, pattern in _STRONG:
+    is_short = words.count(" ") < _MOST_WORDS_OF_WEAK
+    for status, pattern in _STRONG + _WEAK if is_short else _STRONG:
         if pattern.search(words):
             return status
-    if words.count(" ") < _MOST_WORDS_OF_WEAK:
-        for status, pattern in _WEAK:
-            if pattern.search(words):
-                return status
     return ""
 
 
@@ -191,17 +173,13 @@ def sort_of(text: str) -> str:
     bare = text.strip().casefold()
     if bare in _DIGITS:
         return _DIGITS[bare]
-    if bare in YES:
-        return "yes"
-    if bare in NO:
-        return "no"
     words = plain(text)
+    if bare in YES or words in YES:
+        return "yes"
+    if bare in NO or words in NO:
+        return "no"
     if words in _NOTHING or _ZEROS.fullmatch(words):
         return "nothing"
-    if words in YES:
-        return "yes"
-    if words in NO:
-        return "no"
     if status := status_of_words(text):
         return status
     if words in STATUS_WORDS:

@@ -296,7 +296,7 @@ class StoredLinesTest(TestCase):
         reader = StoredLines(row)
         first = [line for _, line in zip(range(skip), reader, strict=False)]
         assert first + list(StoredLines(row, reader.position)) == expected
-        assert reader.handed_out == len(first)
+        assert reader.next_line == 1 + len(first)
 
 
 def decoded(line: bytes) -> str:

@@ -176,7 +176,7 @@ def test_another_length_is_refused() -> None:
         day_after("decade", now=PAUSE_NOW, zone=NEW_YORK)
 
 
-@given(st.sampled_from(LENGTHS), moments, zones)
+@given(st.sampled_from(list(LENGTHS)), moments, zones)
 def test_every_length_ends_later_than_now_and_within_the_bounds(
     length: str, now: datetime, zone: ZoneInfo
 ) -> None:

@@ -15,8 +15,9 @@ from common.ports.channels import Field, InvalidDestination, ParsedDestination
 from common.secrets import opened
 from subscriptions.models import Consent, Destination, FrequencyChange, Notice, Subscription
 from subscriptions.subscribers import bulk
-from subscriptions.subscribers.admin_changes import ask_again, subscribe, unsubscribe
+from subscriptions.subscribers.admin_changes import ask_again, subscribe
 from subscriptions.subscribers.bulk import confirm_many, move_many, targets, unsubscribe_many
+from subscriptions.subscribers.leave import leave
 from tests.factories import (
     NOW,
     BridgeFactory,
@@ -154,7 +155,7 @@ def test_new_credentials_replace_the_old_and_enable_the_destination() -> None:
 
 def test_unsubscribing_keeps_the_row_and_says_when() -> None:
     subscription = SubscriptionFactory()
-    unsubscribe(subscription=subscription, now=NOW)
+    leave(subscription=subscription, now=NOW)
     subscription.refresh_from_db()
     assert (subscription.status, subscription.left_at) == ("unsubscribed", NOW)
 
