@@ -3,6 +3,7 @@ from typing import Any
 from django.conf import settings
 from django.core.checks import CheckMessage, Warning
 
+UNREACHABLE = "Discord only calls addresses that start with https://. Set SITE_URL to the public address."
 NAMES = ("DISCORD_APPLICATION_ID", "DISCORD_PUBLIC_KEY", "DISCORD_BOT_TOKEN")
 
 
@@ -25,6 +26,5 @@ def check_discord(app_configs: Any, **options: Any) -> list[CheckMessage]:
         text = f"The Discord bot is off. Also set {names}; docs/discord-bot.md says where to find them."
         return [Warning(text, id="chat.W001")]
     if not can_be_called():
-        text = "Discord only calls addresses that start with https://. Set SITE_URL to the public address."
-        return [Warning(text, id="chat.W002")]
+        return [Warning(UNREACHABLE, id="chat.W002")]
     return []

@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 from django.conf import settings
 from django.urls import reverse
 
-from chat.checks import can_be_called, missing_settings
+from chat.checks import UNREACHABLE, can_be_called, missing_settings
 from chat.commands.definitions import commands
 from chat.discord.api import ask_bot
 from chat.guilds.servers import ensure_account
@@ -28,6 +28,10 @@ class Registered:
     events: str
     invite_link: str
     changed: tuple[str, ...]
+
+    @property
+    def what_changed(self) -> str:
+        return f"Changed: {', '.join(self.changed)}." if self.changed else "Nothing had to be changed."
 
 
 def invite_link() -> str:
@@ -51,7 +55,10 @@ def register(*, guild: str = "", now: datetime) -> Registered:
 
     With `guild` the commands are for that server only, and available at once.
     """
-    _refuse_unready()
+    if missing := missing_settings():
+        raise Refused(f"Set {', '.join(missing)} first. docs/discord-bot.md says where to find them.")
+    if not can_be_called():
+        raise Refused(UNREACHABLE)
     application = settings.DISCORD_APPLICATION_ID
     known = _checked(ask_bot("GET", "/applications/@me"))
     ensure_account(now=now)
@@ -88,15 +95,6 @@ def register(*, guild: str = "", now: datetime) -> Registered:
         invite_link=invite_link(),
         changed=tuple(changed),
     )
-
-
-def _refuse_unready() -> None:
-    if missing := missing_settings():
-        raise Refused(f"Set {', '.join(missing)} first. docs/discord-bot.md says where to find them.")
-    if not can_be_called():
-        raise Refused(
-            "Discord only calls addresses that start with https://. Set SITE_URL to the public address."
-        )
 
 
 def _checked(known: Any) -> Mapping[str, Any]:

@@ -4,7 +4,6 @@ The signature, checked first, is the only authentication.
 """
 
 import json
-import logging
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
@@ -21,8 +20,6 @@ from chat.rules.signatures import is_signed
 from common.body_limits import takes_body
 from common.clock import utcnow
 from common.text import without_controls
-
-log = logging.getLogger(__name__)
 
 LARGEST = 1024 * 1024
 EVENT = 1

@@ -8,7 +8,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from unfold.widgets import UnfoldAdminIntegerFieldWidget, UnfoldAdminTextareaWidget, UnfoldBooleanSwitchWidget
 
-from chat.checks import NAMES, can_be_called, missing_settings
+from chat.checks import NAMES, UNREACHABLE, can_be_called, missing_settings
 from chat.discord.api import KIND
 from chat.guilds.servers import ACCOUNT_NAME, bot_settings
 from chat.models import BotFeed, BotSettings, Guild, GuildFeed, Interaction, ServerAlert
@@ -88,8 +88,7 @@ def discord_set_up(request: HttpRequest) -> HttpResponse:
 
 def _register() -> str:
     done = register(now=utcnow())
-    changed = f"Changed: {', '.join(done.changed)}." if done.changed else "Nothing had to be changed."
-    return f"{done.application} is set up. {changed}"
+    return f"{done.application} is set up. {done.what_changed}"
 
 
 def set_up_steps() -> list[Step]:
@@ -113,11 +112,7 @@ def set_up_steps() -> list[Step]:
         ),
         Step(
             "Be reachable",
-            f"Discord will call {interactions}."
-            if is_reachable
-            else (
-                "Discord only calls addresses that start with https://. Set SITE_URL to the public address."
-            ),
+            f"Discord will call {interactions}." if is_reachable else UNREACHABLE,
             is_reachable,
         ),
         Step(

@@ -5,9 +5,8 @@ Servers' decisions about held posts.
 A feed of several servers waits for all of them. After two days, no decision means no.
 """
 
-import logging
 import uuid
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import Any
@@ -24,7 +23,7 @@ from chat.discord.messages import DANGER, PRIMARY, Message, button, channel_ment
 from chat.guilds.feeds import remove_feed
 from chat.guilds.servers import language_of, name_guild, waiting_for_midnight
 from chat.models import BotFeed, Guild, GuildFeed, ServerAlert
-from chat.rules.parse import Pressed
+from chat.rules.parse import Pressed, object_of
 from common.clock import utcnow
 from common.db.leases import RELEASED, unleased
 from delivery.models import Lane
@@ -41,7 +40,6 @@ LATELY = timedelta(days=1)
 MOST_A_DAY = 3
 FAILING, GONE, REFUSED, QUOTA = "failing", "gone", "refused", "quota"
 STAMP = "%Y%m%dT%H%M%S"
-log = logging.getLogger(__name__)
 ALERT_LEASE = timedelta(minutes=1)
 MOST_TRIES = 8
 ALERTS_AT_A_TIME = 50
@@ -56,10 +54,7 @@ def tell(*, now: datetime) -> int:
 def post_alerts(*, clock: Callable[[], datetime] = utcnow) -> int:
     if is_resting():
         return 0
-    posted = 0
-    for alert in _claimed(clock()):
-        posted += _posted(alert, clock)
-    return posted
+    return sum(_posted(alert, clock) for alert in _claimed(clock()))
 
 
 def _claimed(now: datetime) -> list[ServerAlert]:
@@ -99,10 +94,8 @@ def _posted(alert: ServerAlert, clock: Callable[[], datetime]) -> bool:
             state=state, attempts=attempts, next_try_at=again, last_error=str(error)[:500], **RELEASED
         )
         return False
-    number = said.get("id") if isinstance(said, dict) else None
-    ours.update(
-        state=ServerAlert.State.POSTED, remote_id=f"{channel}/{number}"[:50], last_error="", **RELEASED
-    )
+    remote_id = f"{channel}/{object_of(said).get('id')}"[:50]
+    ours.update(state=ServerAlert.State.POSTED, remote_id=remote_id, last_error="", **RELEASED)
     return True
 
 
@@ -114,23 +107,20 @@ def message_of(alert: ServerAlert) -> Message:
     about = {"feed": feed, "said": shown_title(str(alert.context.get("said", "")), 300)}
     remove = button(pgettext("Discord", "Remove"), Pressed("remove", one.number), style=DANGER)
     pause = button(pgettext("button", "Pause"), Pressed("pause", one.number))
-    match alert.trouble:
-        case trouble if trouble == FAILING:
-            said = _("%(feed)s couldn’t be fetched for a day. I’ll keep trying. %(said)s")
-            return Message(said % about, [[pause, remove]], public=True)
-        case trouble if trouble == GONE:
-            said = _("The site of %(feed)s says that it’s gone, so I’ve stopped fetching it. %(said)s")
+    if alert.trouble == FAILING:
+        said = _("%(feed)s couldn’t be fetched for a day. I’ll keep trying. %(said)s")
+        return Message(said % about, [[pause, remove]], public=True)
+    if alert.trouble == GONE:
+        said = _("The site of %(feed)s says that it’s gone, so I’ve stopped fetching it. %(said)s")
+        return Message(said % about, [[remove]], public=True)
+    if alert.trouble == REFUSED:
+        said = _("I’ve stopped posting %(feed)s in %(channel)s. Discord said: %(said)s")
+        about["channel"] = channel_mention(one.channel_id)
+        if not alert.context.get("waits"):
             return Message(said % about, [[remove]], public=True)
-        case trouble if trouble == REFUSED:
-            said = _("I’ve stopped posting %(feed)s in %(channel)s. Discord said: %(said)s")
-            about["channel"] = channel_mention(one.channel_id)
-            if not alert.context.get("waits"):
-                return Message(said % about, [[remove]], public=True)
-            more = _(
-                "New posts are waiting. I’ll keep trying, and will try at once if you press “Try again”."
-            )
-            again = button(_("Try again"), Pressed("resume", one.number), style=PRIMARY)
-            return Message(f"{said % about} {more}", [[again, remove]], public=True)
+        more = _("New posts are waiting. I’ll keep trying, and will try at once if you press “Try again”.")
+        again = button(_("Try again"), Pressed("resume", one.number), style=PRIMARY)
+        return Message(f"{said % about} {more}", [[again, remove]], public=True)
     count = int(alert.context.get("count", 0))
     if alert.trouble == QUOTA:
         said = ngettext(
@@ -165,8 +155,7 @@ def _is_gone(guild: Guild, now: datetime) -> bool:
         Guild.objects.filter(pk=guild.pk, removed_at=None).update(removed_at=now, why=str(error)[:500])
         return True
     Guild.objects.filter(pk=guild.pk).update(asked_at=now)
-    if isinstance(answer, dict):
-        name_guild(guild, str(answer.get("name") or ""))
+    name_guild(guild, str(object_of(answer).get("name") or ""))
     return False
 
 
@@ -188,17 +177,14 @@ def note_troubles(*, now: datetime) -> int:
     lately = (
         ServerAlert.objects.filter(created_at__gt=now - LATELY).values_list("guild").annotate(n=Count("pk"))
     )
-    counts: dict[int, int] = dict(lately)
+    counts = Counter(dict(lately))
     new = []
     for one in alerts:
-        if one.key in known:
-            continue
-        is_many = counts.get(one.guild_id, 0) >= MOST_A_DAY
         # Held posts need a decision; quotas are no trouble.
-        if is_many and one.trouble not in (HELD, QUOTA):
-            continue
-        counts[one.guild_id] = counts.get(one.guild_id, 0) + 1
-        new.append(one)
+        is_due = one.trouble in (HELD, QUOTA) or counts[one.guild_id] < MOST_A_DAY
+        if is_due and one.key not in known:
+            counts[one.guild_id] += 1
+            new.append(one)
     return len(ServerAlert.objects.bulk_create(new, ignore_conflicts=True))
 
 
@@ -286,16 +272,11 @@ def _apply(feed_id: int, alerts: Sequence[ServerAlert], now: datetime) -> None:
     items.sort(key=lambda item: (item.published_at or item.first_seen, item.pk), reverse=True)
     keys = [item.pk for item in items]
     decisions = {one.guild_feed_id: one.decision for one in alerts if _is_present(one)}
+    posts: dict[str, list[int]] = {ServerAlert.Decision.ALL: keys, ServerAlert.Decision.NEWEST: keys[:NEWEST]}
     wanted: set[int] = set()
     with transaction.atomic():
         for one in GuildFeed.objects.present().filter(feed=feed_id).order_by("pk"):
-            match decisions.get(one.pk, ""):
-                case ServerAlert.Decision.ALL:
-                    chosen = keys
-                case ServerAlert.Decision.NEWEST:
-                    chosen = keys[:NEWEST]
-                case _skip:
-                    chosen = []
+            chosen = posts.get(decisions.get(one.pk, ""), [])
             wanted.update(chosen)
             for key in keys:
                 if key not in chosen:

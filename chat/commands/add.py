@@ -18,7 +18,7 @@ from chat.discord.messages import (
     shown_link,
     shown_title,
 )
-from chat.guilds.feeds import add_guild_feed, checked_channel, find_feed, move_feed
+from chat.guilds.feeds import add_guild_feed, checked_channel, find_feed, move_feed, no_feed
 from chat.guilds.servers import bot_settings, ensure_account
 from chat.models import GuildFeed, Interaction
 from chat.rules.parse import Pressed, read
@@ -48,7 +48,7 @@ def feed_to_move(context: Context) -> GuildFeed | None:
         return None
     one = find_feed(context.guild, typed)
     if str(one.number) != typed.lstrip("0"):
-        raise Refused(_("This server doesn’t have that feed. `/feed list` shows all feeds."))
+        raise no_feed()
     return one
 
 

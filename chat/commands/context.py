@@ -20,7 +20,7 @@ from chat.discord.messages import (
     shown_title,
 )
 from chat.guilds.feeds import find_feed
-from chat.guilds.rights import channel_refusal
+from chat.guilds.rights import channel_refusal, lacks
 from chat.models import Guild, GuildFeed, Interaction
 from chat.rules.parse import ParsedInteraction, Pressed
 from chat.rules.permissions import missing_in
@@ -128,10 +128,7 @@ def chosen_channel(context: Context, option: str = "channel") -> int:
         bits = asked.app_permissions
     missing = missing_in(bits, kind) if bits is not None else []
     if missing:
-        raise Refused(
-            _("I can’t post in %(channel)s. Give me these permissions in its settings: %(what)s.")
-            % {"channel": channel_mention(channel_id), "what": ", ".join(missing)}
-        )
+        raise Refused(lacks(channel_id, missing))
     return channel_id
 
 

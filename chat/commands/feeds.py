@@ -5,7 +5,7 @@ from datetime import datetime
 
 from django.db.models import QuerySet
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext, pgettext
+from django.utils.translation import gettext_noop, ngettext, pgettext
 
 from channels.http.outcomes import is_answer
 from chat.commands.context import (
@@ -40,6 +40,16 @@ PAGE = 10
 LONGEST_ANSWER = 1_950
 # In place of a feed's name.
 ALL = "all"
+FATES = {
+    "sent": gettext_noop("posted %(when)s"),
+    "sending": gettext_noop("is being posted"),
+    "left out": gettext_noop("left out: %(why)s"),
+    "unsure": gettext_noop("may or may not have been posted, and won’t be retried automatically: %(why)s"),
+    "new": gettext_noop("is new, and waits until it stops changing"),
+    "held": gettext_noop("waits for your decision"),
+    "rests": gettext_noop("waits until %(when)s, because of the daily limit of posts"),
+    "withdrawn": gettext_noop("not posted because it was withdrawn before it was ready"),
+}
 
 
 def list_feeds(context: Context) -> Reply:
@@ -194,36 +204,17 @@ def why(context: Context) -> Reply:
 
 def fate_words(fate: PostFate) -> str:
     words = shown_title(fate.words)
-    match fate.state:
-        case "sent":
-            return _("posted %(when)s") % {"when": ago(fate.at)}
-        case "sending":
-            return _("is being posted")
-        case "waits":
-            if fate.at:
-                until = _("waits until %(when)s") % {"when": ago(fate.at)}
-                answer = _("Discord said: %(said)s") % {"said": words}
-                return f"{until}. {answer}" if is_answer(fate.words) else until
-            return _("waits: %(why)s") % {"why": words} if words else _("will be posted in a moment")
-        case "left out":
-            return _("left out: %(why)s") % {"why": words}
-        case "failed":
-            if is_answer(fate.words):
-                return _("failed. Discord said: %(said)s") % {"said": words}
-            return _("not posted: %(why)s") % {"why": words}
-        case "unsure":
-            return _("may or may not have been posted, and won’t be retried automatically: %(why)s") % {
-                "why": words
-            }
-        case "new":
-            return _("is new, and waits until it stops changing")
-        case "held":
-            return _("waits for your decision")
-        case "rests":
-            return _("waits until %(when)s, because of the daily limit of posts") % {"when": ago(fate.at)}
-        case "withdrawn":
-            return _("not posted because it was withdrawn before it was ready")
-    if words:
+    if sentence := FATES.get(fate.state):
+        return _(sentence) % {"when": ago(fate.at), "why": words}
+    if fate.state == "waits":
+        if fate.at:
+            until = _("waits until %(when)s") % {"when": ago(fate.at)}
+            answer = _("Discord said: %(said)s") % {"said": words}
+            return f"{until}. {answer}" if is_answer(fate.words) else until
+        return _("waits: %(why)s") % {"why": words} if words else _("will be posted in a moment")
+    if fate.state == "failed" and is_answer(fate.words):
+        return _("failed. Discord said: %(said)s") % {"said": words}
+    if fate.state == "failed" or words:
         return _("not posted: %(why)s") % {"why": words}
     if fate.state == "there":
         return _("not posted because it existed when the feed was added")
@@ -233,8 +224,7 @@ def fate_words(fate: PostFate) -> str:
 def status(context: Context) -> Reply:
     """Show troubles first."""
     rows = list(_present(context))
-    limit = context.guild.feed_limit
-    limit = bot_settings().feeds_per_guild if limit is None else limit
+    limit = context.guild.most_feeds(bot_settings())
     said = ngettext("%(used)s of %(limit)s feed.", "%(used)s of %(limit)s feeds.", limit)
     lines = [said % {"used": len(rows), "limit": limit}]
     wrong = [one for one in rows if trouble_in_words(one)]

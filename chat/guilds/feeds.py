@@ -133,7 +133,7 @@ def post_feed(
 
 
 def _refuse_more(guild: Guild, limits: BotSettings) -> None:
-    limit = guild.feed_limit if guild.feed_limit is not None else limits.feeds_per_guild
+    limit = guild.most_feeds(limits)
     if guild.guild_feeds.present().count() >= limit:
         said = ngettext(
             "This server has reached its maximum of %(count)s feed. Remove it first.",
@@ -223,6 +223,18 @@ def subscription_of(one: GuildFeed) -> Subscription | None:
     return rows.select_related("destination", "subscribable").order_by("-pk").first()
 
 
+def no_feed() -> Refused:
+    return Refused(_("This server doesn’t have that feed. `/feed list` shows all feeds."))
+
+
+def present_subscription(one: GuildFeed) -> Subscription:
+    """Raises Refused after removal."""
+    subscription = subscription_of(one)
+    if subscription is None:
+        raise no_feed()
+    return subscription
+
+
 def pause_feed(one: GuildFeed, *, is_paused: bool) -> None:
     """Posts from a pause are never posted."""
     alter_subscribable(subscribable=one.subscribable, stopped=is_paused)
@@ -246,8 +258,7 @@ def remove_feed(one: GuildFeed, *, now: datetime) -> bool:
 def move_feed(one: GuildFeed, *, to: ParsedDestination, now: datetime) -> None:
     """Move a feed with its settings and waiting posts. Raises Refused and InvalidDestination."""
     channel_id = int(to.config["channel_id"])
-    there = GuildFeed.objects.present().filter(guild=one.guild_id, feed=one.feed_id, channel_id=channel_id)
-    if there.exists():
+    if feed_in_channel(one.guild, one.feed, channel_id):
         raise Refused(_("That feed is already in that channel."))
     before = subscription_of(one)
     waiting = list(_waiting(before).select_for_update(no_key=True)) if before is not None else []
@@ -285,7 +296,7 @@ def find_feed(guild: Guild, typed: str) -> GuildFeed:
         return several[0]
     if several:
         raise Refused(_("Several feeds of this server match. Use the number shown by `/feed list`."))
-    raise Refused(_("This server doesn’t have that feed. `/feed list` shows all feeds."))
+    raise no_feed()
 
 
 def suggestions(guild_id: int, typed: str) -> list[tuple[str, str]]:

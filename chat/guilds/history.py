@@ -13,6 +13,13 @@ from feeds.models import Item
 LATEST = 10
 NEW, HELD, UNSURE, WITHDRAWN, THERE, RESTS = "new", "held", "unsure", "withdrawn", "there", "rests"
 
+ENDS: Mapping[str, str] = {
+    Delivery.State.HELD: UNSURE,
+    Delivery.State.FAILED: FAILED,
+    Delivery.State.CANCELLED: CANCELLED,
+    Delivery.State.SENDING: SENDING,
+}
+
 
 @dataclass(frozen=True, slots=True)
 class PostFate:
@@ -78,20 +85,13 @@ def _fates(one: GuildFeed, items: list[Item], now: datetime) -> Iterator[PostFat
 def _of_delivery(row: Mapping[str, object]) -> tuple[str, str, datetime | None]:
     moments = {name: value for name, value in row.items() if isinstance(value, datetime)}
     said = str(row["last_error"] or "")
-    match row["state"]:
-        case Delivery.State.SENT | Delivery.State.STORED:
-            return SENT, "", moments.get("sent_at")
-        case Delivery.State.HELD if row["held_for"]:
-            # For a pause, or until an admin decides after a restore.
-            return WAITS, said or str(Delivery.HeldFor(str(row["held_for"])).label), None
-        case Delivery.State.HELD:
-            return UNSURE, said, None
-        case Delivery.State.FAILED:
-            return FAILED, said, None
-        case Delivery.State.CANCELLED:
-            return CANCELLED, said, None
-        case Delivery.State.SENDING:
-            return SENDING, "", None
+    if row["state"] in (Delivery.State.SENT, Delivery.State.STORED):
+        return SENT, "", moments.get("sent_at")
+    if row["state"] == Delivery.State.HELD and row["held_for"]:
+        # For a pause, or until an admin decides after a restore.
+        return WAITS, said or str(Delivery.HeldFor(str(row["held_for"])).label), None
+    if state := ENDS.get(str(row["state"])):
+        return state, said, None
     if row["lane__refused_since"]:
         return WAITS, str(row["lane__last_error"]), moments.get("lane__free_at")
     return WAITS, said, moments.get("due_at")

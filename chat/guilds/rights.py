@@ -1,6 +1,5 @@
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from datetime import datetime
-from typing import Any
 
 from django.conf import settings
 from django.utils.translation import gettext as _
@@ -9,8 +8,9 @@ from channels.http.client import a_moment
 from channels.http.outcomes import is_answer
 from chat.discord.api import ApiRefused, ask_bot, is_resting
 from chat.discord.messages import channel_mention, shown_title
-from chat.guilds.feeds import subscription_of
+from chat.guilds.feeds import present_subscription, subscription_of
 from chat.models import GuildFeed
+from chat.rules.parse import object_of
 from chat.rules.permissions import INVITED, MANAGE_THREADS, THREADS, VIEW, missing_in, permissions_in
 from common.refused import Refused
 from delivery.lanes.lanes import end_refusal, refusing_lane
@@ -59,10 +59,7 @@ def ask_again(one: GuildFeed, *, now: datetime) -> str:
     If nothing is, waiting posts are sent at once. A channel disabled by a Discord answer is enabled; its lane
     retries by itself. Raises Refused if permissions don't help.
     """
-    subscription = subscription_of(one)
-    if subscription is None:
-        raise Refused(_("This server doesn’t have that feed. `/feed list` shows all feeds."))
-    to = subscription.destination
+    to = present_subscription(one).destination
     if to.disabled_at and to.disabled_reason and not is_answer(to.disabled_reason):
         said = _("The operator of this bot has turned off that channel: %(why)s")
         raise Refused(said % {"why": shown_title(to.disabled_reason)})
@@ -81,22 +78,21 @@ def why_forbidden(guild_id: int, channel_id: int, *, now: datetime) -> str:
 
     Raises Refused if the channel is gone, and ApiRefused without an answer.
     """
-    where = channel_mention(channel_id)
     try:
-        channel = _object(ask_bot("GET", f"/channels/{channel_id}"))
+        channel = object_of(ask_bot("GET", f"/channels/{channel_id}"))
     except ApiRefused as error:
         if error.code == UNKNOWN_CHANNEL:
             said = _("That channel no longer exists. Choose another with `/feed move`.")
             raise Refused(said) from error
         if error.code != MISSING_ACCESS:
             raise
-        return _lacks(where, missing_in(INVITED & ~VIEW, channel_type=0))
+        return lacks(channel_id, missing_in(INVITED & ~VIEW, channel_type=0))
     try:
         # A thread has the overwrites of its channel.
         parent = channel.get("parent_id") if channel.get("type") in THREADS else None
-        overwrites = _object(ask_bot("GET", f"/channels/{parent}")) if parent else channel
-        user_id = _object(ask_bot("GET", "/users/@me")).get("id")
-        member = _object(ask_bot("GET", f"/guilds/{guild_id}/members/{user_id}"))
+        overwrites = object_of(ask_bot("GET", f"/channels/{parent}")) if parent else channel
+        user_id = object_of(ask_bot("GET", "/users/@me")).get("id")
+        member = object_of(ask_bot("GET", f"/guilds/{guild_id}/members/{user_id}"))
         roles = ask_bot("GET", f"/guilds/{guild_id}/roles")
     except ApiRefused as error:
         if error.is_temporary:
@@ -105,15 +101,15 @@ def why_forbidden(guild_id: int, channel_id: int, *, now: datetime) -> str:
         return ""
     bits = permissions_in(overwrites, roles=roles, member=member, guild_id=guild_id, user_id=user_id)
     if missing := missing_in(bits, channel.get("type")):
-        return _lacks(where, missing)
+        return lacks(channel_id, missing)
     timed_out_until = a_moment(member.get("communication_disabled_until"))
     if timed_out_until and timed_out_until > now:
         said = _("I’m timed out in this server. The timeout ends %(when)s, or when a moderator ends it.")
         return said % {"when": f"<t:{int(timed_out_until.timestamp())}:R>"}
-    is_locked = bool(_object(channel.get("thread_metadata")).get("locked"))
+    is_locked = bool(object_of(channel.get("thread_metadata")).get("locked"))
     if is_locked and not bits & MANAGE_THREADS:
         said = _("The thread %(channel)s is locked. Unlock it, or move the feed with `/feed move`.")
-        return said % {"channel": where}
+        return said % {"channel": channel_mention(channel_id)}
     return ""
 
 
@@ -122,7 +118,7 @@ def refuse_without_webhooks(one: GuildFeed) -> None:
 
     Raises ApiRefused without an answer.
     """
-    channel = _object(ask_bot("GET", f"/channels/{one.channel_id}"))
+    channel = object_of(ask_bot("GET", f"/channels/{one.channel_id}"))
     place = channel.get("parent_id") if channel.get("type") in THREADS else one.channel_id
     try:
         ask_bot("GET", f"/channels/{place}/webhooks")
@@ -138,10 +134,6 @@ def refuse_without_webhooks(one: GuildFeed) -> None:
         ) from error
 
 
-def _lacks(where: str, missing: list[str]) -> str:
+def lacks(channel_id: int, missing: list[str]) -> str:
     said = _("I can’t post in %(channel)s. Give me these permissions in its settings: %(what)s.")
-    return said % {"channel": where, "what": ", ".join(missing)}
-
-
-def _object(said: Any) -> Mapping[str, Any]:
-    return said if isinstance(said, Mapping) else {}
+    return said % {"channel": channel_mention(channel_id), "what": ", ".join(missing)}

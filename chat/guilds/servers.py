@@ -14,7 +14,7 @@ from django.utils.translation import ngettext
 
 from chat.discord.api import KIND
 from chat.models import BotSettings, Guild, GuildFeed
-from chat.rules.parse import Malformed, snowflake_of
+from chat.rules.parse import Malformed, object_of, snowflake_of
 from common.languages import spoken_variety
 from common.ports.channels import InvalidDestination
 from common.rates import HOUR, Limit, count_rows_within
@@ -58,9 +58,7 @@ def know_guild(guild_id: int, *, locale: str, now: datetime) -> Guild:
 
 
 def note_installed(said: Any, *, now: datetime) -> None:
-    about = said.get("guild") if isinstance(said, dict) else None
-    if not isinstance(about, dict):
-        return
+    about = object_of(object_of(said).get("guild"))
     try:
         number = snowflake_of(about.get("id"))
     except Malformed:

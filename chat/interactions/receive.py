@@ -1,6 +1,5 @@
 """Answers within Discord's three seconds, or defers to a worker."""
 
-import logging
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
@@ -20,8 +19,6 @@ from chat.models import Interaction
 from chat.rules.parse import AUTOCOMPLETE, COMMAND, COMPONENT, PING, ParsedInteraction, read
 from chat.rules.permissions import manages
 from common.refused import Refused
-
-log = logging.getLogger(__name__)
 
 # Of the person, only id and permissions.
 KEPT = (

@@ -94,12 +94,10 @@ def _answered(row: Interaction, clock: Callable[[], datetime]) -> bool:
         answer_later(token, row.answer)
     except ApiRefused as error:
         is_late = now - row.created_at > TOKEN_LIVES
-        if error.code == UNKNOWN_WEBHOOK and row.attempts <= MOST_NOT_YET and not is_late:
-            _release(row, next_try_at=now + NOT_YET, last_error=str(error))
-            return False
+        is_early = error.code == UNKNOWN_WEBHOOK and row.attempts <= MOST_NOT_YET
         is_over = error.code in (UNKNOWN_WEBHOOK, UNKNOWN_INTERACTION, ACKNOWLEDGED) or not error.is_temporary
-        if not is_over and not is_late:
-            wait_for = timedelta(seconds=min(2**row.attempts, 60))
+        if not is_late and (is_early or not is_over):
+            wait_for = NOT_YET if is_early else timedelta(seconds=min(2**row.attempts, 60))
             _release(row, next_try_at=now + wait_for, last_error=str(error))
             return False
         _release(row, state=Interaction.State.DONE, secrets="", last_error=str(error))

@@ -79,6 +79,9 @@ class Guild(models.Model):
     def __str__(self) -> str:
         return self.name or f"Server {self.pk}"
 
+    def most_feeds(self, limits: BotSettings) -> int:
+        return limits.feeds_per_guild if self.feed_limit is None else self.feed_limit
+
 
 class BotFeed(models.Model):
     """Of the bot or lent by an operator. Servers share it."""

@@ -17,7 +17,6 @@ VERSION = "v1"
 LONGEST_CUSTOM_ID = 100
 # Maximum of snowflakes and bigint.
 LARGEST_ID = 2**63 - 1
-_NUMBER = re.compile(r"[0-9]{1,19}")
 LONGEST_INTERVAL = 24 * 60
 PING, COMMAND, COMPONENT, AUTOCOMPLETE, MODAL = 1, 2, 3, 4, 5
 # https://discord.com/developers/docs/interactions/application-commands#application-command-object-application-command-option-type
@@ -42,7 +41,7 @@ def pressed(custom_id: object) -> Pressed | None:
     parts = custom_id.split(":") if isinstance(custom_id, str) and len(custom_id) <= LONGEST_CUSTOM_ID else []
     if len(parts) != 3 or parts[0] != VERSION or not parts[1].isidentifier() or len(parts[1]) > 20:
         return None
-    number = int(parts[2]) if _NUMBER.fullmatch(parts[2]) else LARGEST_ID + 1
+    number = int(parts[2]) if _SNOWFLAKE.fullmatch(parts[2]) else LARGEST_ID + 1
     return Pressed(parts[1], number) if number <= LARGEST_ID else None
 
 
@@ -86,9 +85,9 @@ class ParsedInteraction:
 
 
 def read(payload: Any) -> ParsedInteraction:
-    data = _object(payload.get("data"))
-    member, channel = _object(payload.get("member")), _object(payload.get("channel"))
-    user = _object(member.get("user")) or _object(payload.get("user"))
+    data = object_of(payload.get("data"))
+    member, channel = object_of(payload.get("member")), object_of(payload.get("channel"))
+    user = object_of(member.get("user")) or object_of(payload.get("user"))
     kind, focused, act = payload.get("type"), "", ""
     fields: dict[str, str] = {}
     if kind in (COMMAND, AUTOCOMPLETE):
@@ -117,9 +116,9 @@ def read(payload: Any) -> ParsedInteraction:
         pressed=name,
         fields=fields,
         focused=focused,
-        is_on_message=kind in (COMPONENT, MODAL) and bool(_object(payload.get("message"))),
+        is_on_message=kind in (COMPONENT, MODAL) and bool(object_of(payload.get("message"))),
         values=tuple(_text(value) for value in _list(values)),
-        channels=_channels(_object(data.get("resolved")).get("channels")),
+        channels=_channels(object_of(data.get("resolved")).get("channels")),
     )
 
 
@@ -154,13 +153,13 @@ def _typed(components: Any, *, depth: int) -> Iterator[tuple[str, str]]:
 
 def _channels(said: Any) -> dict[int, tuple[int, int | None]]:
     found: dict[int, tuple[int, int | None]] = {}
-    for key, one in _object(said).items():
-        bits = _object(one).get("app_permissions")
-        found[_maybe(key)] = (_number(_object(one).get("type")), None if bits is None else bits_of(bits))
+    for key, one in object_of(said).items():
+        bits = object_of(one).get("app_permissions")
+        found[_maybe(key)] = (_number(object_of(one).get("type")), None if bits is None else bits_of(bits))
     return found
 
 
-def _object(said: Any) -> Mapping[str, Any]:
+def object_of(said: Any) -> Mapping[str, Any]:
     return said if isinstance(said, Mapping) else {}
 
 

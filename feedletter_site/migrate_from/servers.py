@@ -443,8 +443,6 @@ def _add_to_server(one: OldServerFeed, place: ParsedDestination, feed: Feed, now
     for item_id in waiting_among(feed=feed, posts=one.posts):
         note_by_hand(made.subscribable_id, item_id, now=now)
     count = guild.guild_feeds.present().count()
-    limit = guild.feed_limit if guild.feed_limit is not None else limits.feeds_per_guild
-    Guild.objects.filter(pk=guild.pk).update(
-        is_allowed=True, feed_limit=count if count > limit else guild.feed_limit
-    )
+    limit = count if count > guild.most_feeds(limits) else guild.feed_limit
+    Guild.objects.filter(pk=guild.pk).update(is_allowed=True, feed_limit=limit)
     return made

@@ -26,10 +26,9 @@ class Command(FeedletterCommand):
         if guild and not (guild.isascii() and guild.isdecimal() and 5 <= len(guild) <= 19):
             raise CommandError("--guild: enter the ID of a server, a number of about 18 digits.")
         done = register(guild=guild, now=utcnow())
-        changed = f"Changed: {', '.join(done.changed)}." if done.changed else "Nothing had to be changed."
         message = (
             f"{done.application} is set up: {done.commands} commands, and Discord calls "
-            f"{done.endpoint}. {changed} Add it to a server with "
+            f"{done.endpoint}. {done.what_changed} Add it to a server with "
             f"this link: {done.invite_link}"
         )
         return Printed(message, {**asdict(done), "changed": list(done.changed)})
