@@ -13,6 +13,12 @@ EACH, FIXED, EMAIL = "each", "every_n", "email"
 QUEUED = "queued message"
 
 
+def text_at(values: Mapping[str, Any], name: str) -> str:
+    """Return "" unless it is a text."""
+    value = values.get(name)
+    return value if isinstance(value, str) else ""
+
+
 class ImportResult(StrEnum):
     TAKEN = "taken"
     CHANGED = "changed"

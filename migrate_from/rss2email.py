@@ -32,6 +32,7 @@ from migrate_from.records import (
     OldNewsletter,
     OldPost,
     OldSubscriber,
+    text_at,
 )
 
 CPU_SECONDS, MEMORY = 20, 1024 * 1024 * 1024
@@ -256,7 +257,7 @@ def posts_of(body: bytes, *, content_type: str, url: str, wants_html: bool) -> l
     headers = {"content-type": content_type, "content-location": url}
     parsed = feedparser.parse(BytesIO(body), response_headers=headers)
     return [
-        {"id": _text(each.get("id")), "link": _text(each.get("link")), "hash": _hash(each, wants_html)}
+        {"id": text_at(each, "id"), "link": text_at(each, "link"), "hash": _hash(each, wants_html)}
         for each in parsed.entries[:MOST_POSTS]
     ]
 
@@ -271,9 +272,5 @@ def _hash(entry: Any, wants_html: bool) -> str:
         (one for kind in kinds for one in contents if one.get("type") == kind),
         contents[0] if contents else {},
     )
-    text = _text(best.get("value")).strip() or _text(entry.get("link")) or _text(entry.get("title"))
+    text = text_at(best, "value").strip() or text_at(entry, "link") or text_at(entry, "title")
     return sha1(text.encode("unicode-escape"), usedforsecurity=False).hexdigest()
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else ""

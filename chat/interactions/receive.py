@@ -16,7 +16,7 @@ from chat.discord.messages import MOST_CHOICES, PONG, Body, Later, Message, choi
 from chat.guilds.feeds import suggestions
 from chat.guilds.servers import know_guild, language_of, refuse_beyond_hourly, refuse_guild, refuse_haste
 from chat.models import Interaction
-from chat.rules.parse import AUTOCOMPLETE, COMMAND, COMPONENT, PING, ParsedInteraction, read
+from chat.rules.parse import AUTOCOMPLETE, COMMAND, COMPONENT, PING, ParsedInteraction, object_of, read
 from chat.rules.permissions import manages
 from common.refused import Refused
 
@@ -90,11 +90,6 @@ def _once(asked: ParsedInteraction, payload: Mapping[str, Any], now: datetime) -
     return result.answer()
 
 
-def member_of(payload: Mapping[str, Any]) -> dict[str, Any]:
-    member = payload.get("member")
-    return {name: member[name] for name in MEMBER_KEPT if name in member} if isinstance(member, dict) else {}
-
-
 def handler_of(asked: ParsedInteraction) -> Handler:
     """Raises Refused."""
     if asked.kind == COMMAND:
@@ -109,7 +104,9 @@ def handler_of(asked: ParsedInteraction) -> Handler:
 def _later(row: Interaction, asked: ParsedInteraction, payload: Mapping[str, Any], result: Later) -> Body:
     """The rows are the queue."""
     kept = {name: payload[name] for name in KEPT if name in payload}
-    kept["member"] = {**member_of(payload), "user": {"id": str(asked.user_id)}}
+    member = object_of(payload.get("member"))
+    kept["member"] = {name: member[name] for name in MEMBER_KEPT if name in member}
+    kept["member"]["user"] = {"id": str(asked.user_id)}
     row.state, row.request, row.secrets = Interaction.State.WAITING, kept, {"token": asked.token}
     row.save(update_fields=["state", "request", "secrets"])
     return result.answer()

@@ -212,8 +212,8 @@ class ArrivalForm(StyledForm, forms.Form):
 
 
 def files_of(data: dict[str, Any]) -> dict[str, Any]:
-    second = source_called(data["program"]).second if data.get("program") else ""
-    chosen = {"": data.get("file"), second: data.get("second")} if second else {"": data.get("file")}
+    # Without a second file its name is "", like the first one's.
+    chosen = {source_called(data["program"]).second: data["second"], "": data["file"]}
     return {suffix: file for suffix, file in chosen.items() if file}
 
 

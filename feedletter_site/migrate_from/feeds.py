@@ -300,10 +300,8 @@ class FeedImport:
         fields: dict[str, Any] = {"visibility": Subscribable.Visibility.UNLISTED, "time_zone": old.zone}
         if old.is_private:
             parsed = self.answers.answer.parsed if self.answers.answer else None
-            title, address = (
-                one_line((parsed.title if parsed else "") or old.name)[:200],
-                parseaddr(sender)[1],
-            )
+            title = one_line((parsed.title if parsed else "") or old.name)[:200]
+            address = parseaddr(sender)[1]
             sender = formataddr((title, address)) if address else ""
             fields = {
                 "visibility": Subscribable.Visibility.PRIVATE,

@@ -12,6 +12,7 @@ from feeds.parsing.fields import MAX_CONTENT, MAX_ENTRY_TITLE
 from feeds.parsing.media import MAX_MEDIA, absolute, distinct
 from feeds.parsing.people import author_names, listed
 from feeds.parsing.posts import paragraphs
+from migrate_from.records import text_at
 
 RELATIONS = {
     "likeOf": "like-of",
@@ -22,10 +23,10 @@ RELATIONS = {
 
 
 def post_of(document: Mapping[str, Any], guid: str) -> Post:
-    link = absolute(_text(document, "url").strip(), "")
+    link = absolute(text_at(document, "url").strip(), "")
     content = document.get("content")
     html, text = (
-        (_text(content, "html"), _text(content, "text"))
+        (text_at(content, "html"), text_at(content, "text"))
         if isinstance(content, dict)
         else ("", _flat(content))
     )
@@ -41,10 +42,10 @@ def post_of(document: Mapping[str, Any], guid: str) -> Post:
         for url in (absolute(text, link) for text in _texts(document.get(theirs)))
         if url
     )
-    summary = _text(document, "summary")[:MAX_CONTENT]
+    summary = text_at(document, "summary")[:MAX_CONTENT]
     return Post(
         guid=guid,
-        title=shortened(plain_title(_text(document, "name")), MAX_ENTRY_TITLE),
+        title=shortened(plain_title(text_at(document, "name")), MAX_ENTRY_TITLE),
         link=link,
         content=html[:MAX_CONTENT] or paragraphs(text[:MAX_CONTENT]),
         summary=paragraphs(summary),
@@ -64,18 +65,18 @@ def author_of(document: Mapping[str, Any], base: str = "") -> Person:
         value = {"url": value} if value.startswith(("http://", "https://")) else {"name": value}
     if not isinstance(value, dict):
         return Person()
-    name = plain_title(_text(value, "name"), is_html=True)
+    name = plain_title(text_at(value, "name"), is_html=True)
     names = author_names([name]) if name else ()
-    url = absolute(_text(value, "url"), base)
-    return Person(names[0] if names else "", url, absolute(_text(value, "photo"), base))
+    url = absolute(text_at(value, "url"), base)
+    return Person(names[0] if names else "", url, absolute(text_at(value, "photo"), base))
 
 
 def _files(value: Any, base: str) -> Iterator[tuple[str, str]]:
     for one in (value if isinstance(value, list) else [value])[:MAX_MEDIA]:
         given = one if isinstance(one, dict) else {"url": one}
-        url = absolute(_text(given, "url") or _text(given, "value"), base)
+        url = absolute(text_at(given, "url") or text_at(given, "value"), base)
         if url:
-            yield url, _text(given, "alt")
+            yield url, text_at(given, "alt")
 
 
 def _texts(value: Any, most: int = 50) -> list[str]:
@@ -87,8 +88,3 @@ def _flat(value: Any) -> str:
     if isinstance(value, dict):
         value = value.get("url") or value.get("value")
     return value[:MAX_CONTENT] if isinstance(value, str) else ""
-
-
-def _text(values: Mapping[str, Any], name: str) -> str:
-    value = values.get(name)
-    return value if isinstance(value, str) else ""

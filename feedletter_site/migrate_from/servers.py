@@ -36,6 +36,7 @@ from migrate_from.records import ImportResult, Line, OldPost, OldServerFeed, Opt
 from subscriptions.collections.edits import note_by_hand
 
 SERVER_FEED = "server feed"
+TWICE = "Another URL of the same feed already posts in that channel."
 ELSEWHERE = "That channel isn’t in this server."
 RUNS_STILL = timedelta(minutes=15)
 # CordFeeder forgets posts after 90 days.
@@ -78,7 +79,7 @@ class CordFeeder(Source):
                     " admin, and create a bridge for it."
                 )
             if why:
-                refused.append(Line(ImportResult.REFUSED, "server's feed", _label(one), why))
+                refused.append(_refused(one, why))
             else:
                 by_address[same_address(bare)].append(replace(one, url=bare))
         addresses = [Address(tuple(each)) for each in by_address.values()]
@@ -156,6 +157,10 @@ def _label(one: OldServerFeed) -> str:
     return one.label + ("" if one.title else without_secrets(one.url))
 
 
+def _refused(one: OldServerFeed, why: str) -> Line:
+    return Line(ImportResult.REFUSED, "server's feed", _label(one), why)
+
+
 def _read_from(one: OldServerFeed) -> datetime:
     """From then on all posts are known."""
     return max(one.created_at, one.polled_at - REMEMBERS) if one.polled_at else one.created_at
@@ -187,7 +192,7 @@ class AddressPart(Part):
         for one in free:
             place = self._channel(one)
             if isinstance(place, str):
-                lines.append(Line(ImportResult.REFUSED, "server's feed", _label(one), place))
+                lines.append(_refused(one, place))
             else:
                 ready.append((one, place))
         origin = origins.find(FEED, self.address.old_key)
@@ -197,10 +202,7 @@ class AddressPart(Part):
             feed, marked = self._take_feed(origins, now)
         except (Refused, ValidationError) as error:
             why = refusal_sentence(error)
-            return [
-                *lines,
-                *(Line(ImportResult.REFUSED, "server's feed", _label(one), why) for one, _place in ready),
-            ]
+            return [*lines, *(_refused(one, why) for one, _place in ready)]
         for one, place in ready:
             lines += self._take_server_feed(one, place, feed, origins, now)
         with transaction.atomic():
@@ -237,11 +239,8 @@ class AddressPart(Part):
             origin, place = origins.find(SERVER_FEED, _old_key(one)), (one.guild_id, one.channel_id)
             if origin is not None:
                 lines.append(Line(ImportResult.THERE, "server's feed", _label(one), _since_then(one, origin)))
-            elif place in there:
-                why = "Another URL of the same feed already posts in that channel."
-                lines.append(Line(ImportResult.REFUSED, "server's feed", _label(one), why))
-            elif why := _why_not(one):
-                lines.append(Line(ImportResult.REFUSED, "server's feed", _label(one), why))
+            elif why := TWICE if place in there else _why_not(one):
+                lines.append(_refused(one, why))
             else:
                 free.append(one)
             there.add(place)
@@ -313,7 +312,7 @@ class AddressPart(Part):
                 made = _add_to_server(one, place, feed, now)
                 origins.note(SERVER_FEED, _old_key(one), made.pk, now=now, finished=True)
         except (InvalidDestination, ValidationError) as error:
-            yield Line(ImportResult.REFUSED, "server's feed", _label(one), refusal_sentence(error))
+            yield _refused(one, refusal_sentence(error))
         else:
             words = f"Continues in channel {one.channel_id}, with the number {made.number}."
             yield Line(ImportResult.TAKEN, "server's feed", _label(one), words)

@@ -390,10 +390,8 @@ def _params(manager: Mapping[str, Any], name: str, context: _Context) -> dict[st
 def _mailbox(value: Any) -> str:
     if not isinstance(value, dict):
         return ""
-    address, name = (
-        one_line(str(value.get("addressPart", ""))),
-        one_line(str(value.get("displayNamePart") or "")),
-    )
+    address = one_line(str(value.get("addressPart", "")))
+    name = one_line(str(value.get("displayNamePart") or ""))
     return formataddr((name, address)) if name and address.isascii() else address
 
 

@@ -24,6 +24,9 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 # Separators, also in an array.
 _BETWEEN = re.compile(r"[\s,\[\]]*")
 _NUMBERS = {"$numberInt": int, "$numberLong": int, "$numberDouble": float, "$numberDecimal": float}
+# Kinds of numbers, and sizes of other types.
+_FORMATS = {0x01: "<d", 0x10: "<i", 0x12: "<q"}
+_OTHERS = {0x06: 0, 0x0A: 0, 0x11: 8, 0x13: 16, 0x7F: 0, 0xFF: 0}
 Document = dict[str, Any]
 TOO_MANY = f"Document {{:,}} has more than {MOST_BSON_VALUES:,} values. Export it again without it."
 
@@ -157,9 +160,11 @@ def _document(octets: bytes, start: int, depth: int, left: Iterator[int]) -> tup
 
 
 def _value(kind: int, octets: bytes, at: int, depth: int, left: Iterator[int]) -> tuple[Any, int]:
+    if format := _FORMATS.get(kind):
+        return struct.unpack_from(format, octets, at)[0], at + struct.calcsize(format)
+    if kind in _OTHERS:
+        return None, at + _OTHERS[kind]
     match kind:
-        case 0x01:
-            return struct.unpack_from("<d", octets, at)[0], at + 8
         case 0x02 | 0x0D | 0x0E:
             end = at + 4 + struct.unpack_from("<i", octets, at)[0]
             if not at + 5 <= end <= len(octets):
@@ -183,14 +188,6 @@ def _value(kind: int, octets: bytes, at: int, depth: int, left: Iterator[int]) -
             return _date(struct.unpack_from("<q", octets, at)[0]), at + 8
         case 0x0B:
             return None, octets.index(0, octets.index(0, at) + 1) + 1
-        case 0x10:
-            return struct.unpack_from("<i", octets, at)[0], at + 4
-        case 0x12:
-            return struct.unpack_from("<q", octets, at)[0], at + 8
-        case 0x06 | 0x0A | 0x7F | 0xFF:
-            return None, at
-        case 0x11 | 0x13:
-            return None, at + (8 if kind == 0x11 else 16)
     raise ValueError
 
 

@@ -28,7 +28,7 @@ from migrate_from.microsub.documents import (
     bson_documents,
     json_documents,
 )
-from migrate_from.records import OldChannel, OldEntry, OldFollow, OldMention, OldMute
+from migrate_from.records import OldChannel, OldEntry, OldFollow, OldMention, OldMute, text_at
 
 MOST_OCTETS = 2_000 * MEGABYTE
 # Documents of a collection. Only items are kept on disk.
@@ -207,16 +207,16 @@ def channels_of(export: Export) -> list[OldChannel]:
 
 
 def _channel(document: Document) -> OldChannel:
-    settings, uid = _dict(document, "settings"), _text(document, "uid")
+    settings, uid = _dict(document, "settings"), text_at(document, "uid")
     lost = [f"{name} {settings[name]}"[:100] for name in _KEPT if _number(settings.get(name))]
     return OldChannel(
         key=_key(document),
         uid=uid,
-        name=one_line(_text(document, "name")) or uid,
+        name=one_line(text_at(document, "name")) or uid,
         order=_number(document.get("order")),
-        owner=_text(document, "userId"),
+        owner=text_at(document, "userId"),
         kinds=tuple(map(one_line, _texts(settings.get("excludeTypes"), MOST_TYPES))),
-        pattern=_text(settings, "excludeRegex"),
+        pattern=text_at(settings, "excludeRegex"),
         lost=tuple(lost),
     )
 
@@ -226,14 +226,14 @@ def follows_of(export: Export) -> list[OldFollow]:
 
 
 def _follow(document: Document) -> OldFollow:
-    status = one_line(_text(document, "status"))
-    error = one_line(_text(document, "lastError")) if status == "error" else ""
+    status = one_line(text_at(document, "status"))
+    error = one_line(text_at(document, "lastError")) if status == "error" else ""
     return OldFollow(
         key=_key(document),
-        channel=_text(document, "channelId"),
-        url=_text(document, "url").strip(),
-        title=one_line(_text(document, "title")),
-        site_url=_text(document, "siteUrl").strip(),
+        channel=text_at(document, "channelId"),
+        url=text_at(document, "url").strip(),
+        title=one_line(text_at(document, "title")),
+        site_url=text_at(document, "siteUrl").strip(),
         trouble=shortened(error, 200) or ("without a reason" if status == "error" else ""),
     )
 
@@ -249,9 +249,9 @@ def _entry(document: Document) -> OldEntry:
     made_at = datetime.fromtimestamp(int(key[:8], 16), UTC) if _ID.fullmatch(key) else None
     return OldEntry(
         jf2=document,
-        guid=without_controls(_text(source, "originalId")).strip(),
-        digest=_text(document, "uid"),
-        feed_url=_text(source, "feedUrl"),
+        guid=without_controls(text_at(source, "originalId")).strip(),
+        digest=text_at(document, "uid"),
+        feed_url=text_at(source, "feedUrl"),
         published=published,
         came_at=parsed_moment(document.get("createdAt")) or published or made_at,
         read_by=frozenset(_texts(document.get("readBy"), MOST_READERS)),
@@ -266,16 +266,17 @@ def digest_of(url: str, name: str) -> str:
 
 def mentions_of(export: Export) -> Iterator[OldMention]:
     for document in export.small.get(NOTIFICATIONS, ()):
-        source, target = (_text(document, name).strip() for name in ("source", "target"))
+        source, target = (text_at(document, name).strip() for name in ("source", "target"))
         entry = _entry({**document, "url": document.get("url") or source})
-        yield OldMention(_text(document, "userId"), source, target, one_line(_text(document, "type")), entry)
+        owner, kind = text_at(document, "userId"), one_line(text_at(document, "type"))
+        yield OldMention(owner, source, target, kind, entry)
 
 
 def mutes_of(export: Export) -> Iterator[OldMute]:
     for name, is_block in (("muted", False), ("blocked", True)):
         for document in export.small.get(name, ()):
-            url = _text(document, "url") or _text(document, "authorUrl")
-            owner, channel = _text(document, "userId"), _text(document, "channelId")
+            url = text_at(document, "url") or text_at(document, "authorUrl")
+            owner, channel = text_at(document, "userId"), text_at(document, "channelId")
             yield OldMute(owner, is_block, channel, url.strip())
 
 
@@ -285,17 +286,12 @@ def deck_of(export: Export) -> Iterator[tuple[str, float, str]]:
         columns = document.get("columns")
         for one in columns[:MOST_COLUMNS] if isinstance(columns, list) else ():
             if isinstance(one, dict):
-                yield _text(document, "userId"), _number(one.get("order")), _text(one, "channelId")
+                yield text_at(document, "userId"), _number(one.get("order")), text_at(one, "channelId")
 
 
 def _texts(value: Any, most: int) -> list[str]:
     values = value if isinstance(value, list) else [value]
     return [text for text in values[:most] if isinstance(text, str) and text]
-
-
-def _text(values: Mapping[str, Any], name: str) -> str:
-    value = values.get(name)
-    return value if isinstance(value, str) else ""
 
 
 def _dict(values: Mapping[str, Any], name: str) -> Mapping[str, Any]:
@@ -310,4 +306,4 @@ def _number(value: Any) -> float:
 
 def _key(document: Document) -> str:
     """Return its id in MongoDB."""
-    return _text(document, "_id")[:64]
+    return text_at(document, "_id")[:64]

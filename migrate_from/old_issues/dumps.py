@@ -28,6 +28,7 @@ from migrate_from.old_issues.found import (
     without_parts,
 )
 from migrate_from.old_issues.hosted import markdown_html
+from migrate_from.records import text_at
 
 GHOST_URL = "__GHOST_URL__"
 NEEDS_ADDRESS = "Give the address of the old site, or its own links and pictures are lost."
@@ -52,11 +53,7 @@ _TITLE = re.compile(r"<h1\b[^<>]*>([^<]*)</h1>")
 _CELLS = threading.Lock()
 
 
-def is_ghost(document: Any) -> bool:
-    return _ghost_posts(document) is not None
-
-
-def _ghost_posts(document: Any) -> list[Any] | None:
+def ghost_posts(document: Any) -> list[Any] | None:
     """Return the posts of {"db": [{"data": {"posts": […]}}]}, or without the outer list."""
     if isinstance(document, dict) and isinstance(document.get("db"), list) and document["db"]:
         document = document["db"][0]
@@ -65,16 +62,16 @@ def _ghost_posts(document: Any) -> list[Any] | None:
     return posts if isinstance(posts, list) else None
 
 
-def ghost(document: Any, wanted: Wanted) -> Found:
-    rows = [row for row in _ghost_posts(document) or () if isinstance(row, dict)]
+def ghost(posts: Iterable[Any], wanted: Wanted) -> Found:
+    rows = [row for row in posts if isinstance(row, dict)]
     refuse_too_many(len(rows))
     collected = Collected("Ghost", wanted)
     for row in rows:
-        title, at = one_line(_text(row, "title")), parsed_moment(_text(row, "published_at"))
-        key = f"ghost {_text(row, 'uuid') or row.get('id')}"
-        html = f"{_text(row, 'html')}{_text(row, 'lexical')}{_text(row, 'feature_image')}"
+        title, at = one_line(text_at(row, "title")), parsed_moment(text_at(row, "published_at"))
+        key = f"ghost {text_at(row, 'uuid') or row.get('id')}"
+        html = f"{text_at(row, 'html')}{text_at(row, 'lexical')}{text_at(row, 'feature_image')}"
         note = NEEDS_ADDRESS if GHOST_URL in html and not wanted.address else ""
-        visibility = _text(row, "visibility").lower()
+        visibility = text_at(row, "visibility").lower()
         collected.add(
             key,
             title,
@@ -95,20 +92,15 @@ def _why_not_ghost(row: Mapping[str, Any]) -> str:
         return found.NOT_SENT
     if row.get("type", "post") != "post" or row.get("page") in (1, True):
         return "It’s a page, not an issue."
-    return "" if any(_text(row, name).strip() for name in ("html", "lexical")) else found.EMPTY
+    return "" if any(text_at(row, name).strip() for name in ("html", "lexical")) else found.EMPTY
 
 
 def _ghost_page(row: Mapping[str, Any], address: str) -> str:
-    html = _text(row, "html") or lexical_html(_text(row, "lexical"))
-    if picture := _text(row, "feature_image"):
-        html = f'<p><img src="{escape(picture)}" alt="{escape(_text(row, "feature_image_alt"))}"></p>{html}'
+    html = text_at(row, "html") or lexical_html(text_at(row, "lexical"))
+    if picture := text_at(row, "feature_image"):
+        html = f'<p><img src="{escape(picture)}" alt="{escape(text_at(row, "feature_image_alt"))}"></p>{html}'
     html = _GHOST_FIELD.sub(lambda match: match[1] or "", html)
     return html.replace(GHOST_URL, address.rstrip("/"))
-
-
-def _text(row: Mapping[str, Any], name: str) -> str:
-    value = row.get(name)
-    return value if isinstance(value, str) else ""
 
 
 def lexical_html(text: str) -> str:
@@ -123,19 +115,19 @@ def lexical_html(text: str) -> str:
 def _node(node: Any, depth: int) -> str:
     if not isinstance(node, dict) or depth > _DEEPEST:
         return ""
-    kind = _text(node, "type").removeprefix("extended-")
+    kind = text_at(node, "type").removeprefix("extended-")
     if render := _CARDS.get(kind):
         return render(node)
     children = node.get("children")
     inner = "".join(_node(child, depth + 1) for child in children) if isinstance(children, list) else ""
-    tag = _text(node, "tag")
+    tag = text_at(node, "tag")
     match kind:
         case "paragraph":
             return f"<p>{inner}</p>"
         case "heading":
             return f"<{tag}>{inner}</{tag}>" if _HEADING.fullmatch(tag) else f"<h2>{inner}</h2>"
         case "link":
-            return f'<a href="{escape(_text(node, "url"))}">{inner}</a>'
+            return f'<a href="{escape(text_at(node, "url"))}">{inner}</a>'
         case "list":
             return f"<ol>{inner}</ol>" if tag == "ol" else f"<ul>{inner}</ul>"
         case "listitem":
@@ -146,7 +138,7 @@ def _node(node: Any, depth: int) -> str:
 
 
 def _words(node: Mapping[str, Any]) -> str:
-    html, bits = escape(_text(node, "text"), quote=False), node.get("format")
+    html, bits = escape(text_at(node, "text"), quote=False), node.get("format")
     for bit, tag in _FORMATS:
         if isinstance(bits, int) and bits & bit:
             html = f"<{tag}>{html}</{tag}>"
@@ -154,15 +146,15 @@ def _words(node: Mapping[str, Any]) -> str:
 
 
 def _image(node: Mapping[str, Any]) -> str:
-    caption = _text(node, "caption")
-    image = f'<img src="{escape(_text(node, "src"))}" alt="{escape(_text(node, "alt"))}">'
+    caption = text_at(node, "caption")
+    image = f'<img src="{escape(text_at(node, "src"))}" alt="{escape(text_at(node, "alt"))}">'
     return f"<figure>{image}{f'<figcaption>{caption}</figcaption>' if caption else ''}</figure>"
 
 
 def _bookmark(node: Mapping[str, Any]) -> str:
     about = node.get("metadata")
-    title = (_text(about, "title") if isinstance(about, dict) else "") or _text(node, "url")
-    return f'<p><a href="{escape(_text(node, "url"))}">{escape(title, quote=False)}</a></p>'
+    title = (text_at(about, "title") if isinstance(about, dict) else "") or text_at(node, "url")
+    return f'<p><a href="{escape(text_at(node, "url"))}">{escape(title, quote=False)}</a></p>'
 
 
 _CARDS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
@@ -171,13 +163,13 @@ _CARDS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "horizontalrule": lambda node: "<hr>",
     "image": _image,
     "bookmark": _bookmark,
-    "embed": lambda node: _text(node, "html") or _bookmark(node),
-    "html": lambda node: _text(node, "html"),
-    "markdown": lambda node: markdown_html(_text(node, "markdown")),
-    "codeblock": lambda node: f"<pre><code>{escape(_text(node, 'code'), quote=False)}</code></pre>",
-    "callout": lambda node: f"<blockquote>{_text(node, 'calloutText')}</blockquote>",
+    "embed": lambda node: text_at(node, "html") or _bookmark(node),
+    "html": lambda node: text_at(node, "html"),
+    "markdown": lambda node: markdown_html(text_at(node, "markdown")),
+    "codeblock": lambda node: f"<pre><code>{escape(text_at(node, 'code'), quote=False)}</code></pre>",
+    "callout": lambda node: f"<blockquote>{text_at(node, 'calloutText')}</blockquote>",
     "button": lambda node: (
-        f'<p><a href="{escape(_text(node, "buttonUrl"))}">{escape(_text(node, "buttonText"))}</a></p>'
+        f'<p><a href="{escape(text_at(node, "buttonUrl"))}">{escape(text_at(node, "buttonText"))}</a></p>'
     ),
 }
 
@@ -204,9 +196,9 @@ def listmonk(rows: Iterable[Mapping[str, Any]], wanted: Wanted) -> Found:
     # Off by default, so it says something only if some campaigns are in the archive.
     has_archive = any(_is_archived(row) for row in rows)
     for row in rows:
-        title = title_of(_text(row, "subject"), _TEMPLATE) or one_line(_text(row, "name"))
-        key = f"listmonk {_text(row, 'uuid') or row.get('id')}"
-        times = filter(None, (_text(row, name) for name in ("started_at", "send_at", "updated_at")))
+        title = title_of(text_at(row, "subject"), _TEMPLATE) or one_line(text_at(row, "name"))
+        key = f"listmonk {text_at(row, 'uuid') or row.get('id')}"
+        times = filter(None, (text_at(row, name) for name in ("started_at", "send_at", "updated_at")))
         collected.add(
             key,
             title,
@@ -214,7 +206,7 @@ def listmonk(rows: Iterable[Mapping[str, Any]], wanted: Wanted) -> Found:
             partial(_listmonk_page, row),
             why=_why_not_listmonk(row),
             names=[row.get("uuid"), row.get("archive_slug")],
-            size=len(_text(row, "body")),
+            size=len(text_at(row, "body")),
             is_private=has_archive and not _is_archived(row),
         )
     return collected.found()
@@ -229,11 +221,11 @@ def _why_not_listmonk(row: Mapping[str, Any]) -> str:
         return found.NOT_SENT
     if row.get("type") == "optin":
         return "It asked people to confirm, so it isn’t an issue."
-    return "" if _text(row, "body").strip() else found.EMPTY
+    return "" if text_at(row, "body").strip() else found.EMPTY
 
 
 def _listmonk_page(row: Mapping[str, Any]) -> str:
-    body = _TRACKED_END.sub("", _TEMPLATE.sub("", _TRACKED.sub(r"\1", _text(row, "body"))))
+    body = _TRACKED_END.sub("", _TEMPLATE.sub("", _TRACKED.sub(r"\1", text_at(row, "body"))))
     match row.get("content_type"):
         case "markdown":
             return markdown_html(body)

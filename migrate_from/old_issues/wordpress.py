@@ -287,8 +287,8 @@ def _heads(archive: Archive) -> dict[str, bytes]:
 
 def _of_json(data: bytes, wanted: Wanted) -> Found:
     document = json_of(data)
-    if dumps.is_ghost(document):
-        return dumps.ghost(document, wanted)
+    if (posts := dumps.ghost_posts(document)) is not None:
+        return dumps.ghost(posts, wanted)
     # Answers of GET /api/campaigns, or of Buttondown's API.
     rows = hosted.rows_of(document)
     if rows and all("subject" in row and "content_type" in row for row in rows):

@@ -90,10 +90,10 @@ def skip_duplicates(item: Item, takers: Sequence[Subscribable]) -> dict[int, Ite
 
 
 def words_for(takers: Sequence[Subscribable], had: Mapping[int, Item]) -> str:
-    refusing = [taker for taker in takers if taker.pk in had]
     return " ".join(
         f"It is not in “{taker}”, which has had this post from the feed “{had[taker.pk].feed}”."
-        for taker in refusing
+        for taker in takers
+        if taker.pk in had
     )
 
 

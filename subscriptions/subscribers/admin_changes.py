@@ -53,7 +53,6 @@ def subscribe_checked(
     now: datetime,
     confirmed: bool = True,
     language: str = "",
-    origin: Origin = BY_ADMIN,
 ) -> Subscription:
     """Subscribe without asking the service. Raises InvalidDestination."""
     _refuse_suppressed(subscribable.channel, parsed.core, parsed.label)
@@ -62,9 +61,9 @@ def subscribe_checked(
         subscription.save()
     elif confirmed:
         mark_confirmed(subscription, now=now)
-        record_consents([consent(subscription, Consent.Act.ADDED, origin, at=now)])
+        record_consents([consent(subscription, Consent.Act.ADDED, BY_ADMIN, at=now)])
     elif now.timestamp() not in (subscription.notices_at or ()):
-        _ask([subscription], origin, now=now, language=language)
+        _ask([subscription], BY_ADMIN, now=now, language=language)
     return subscription
 
 

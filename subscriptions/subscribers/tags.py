@@ -65,11 +65,9 @@ def tag_people(*, destinations: Iterable[int], names: Iterable[str]) -> int:
         # People may have been erased meanwhile.
         rows = Destination.objects.select_for_update(no_key=True).filter(pk__any_of=frozenset(part))
         known = list(rows.filter(erased_at=None).order_by("pk").values_list("pk", flat=True))
-        had: dict[int, set[int]] = {}
         among = Tagging.objects.filter(destination__pk__any_of=frozenset(known), tag__in=tags)
-        for destination, tag in among.values_list("destination_id", "tag_id"):
-            had.setdefault(destination, set()).add(tag)
-        new = [(pk, tag.pk) for pk in known for tag in tags if tag.pk not in had.get(pk, ())]
+        had = set(among.values_list("destination_id", "tag_id"))
+        new = [(pk, tag.pk) for pk in known for tag in tags if (pk, tag.pk) not in had]
         give(new)
         tagged = {pk for pk, _ in new}
         tell_changed(Subscription.objects.filter(destination__pk__any_of=frozenset(tagged)))

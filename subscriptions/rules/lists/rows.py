@@ -251,10 +251,8 @@ def warning(outcomes: Mapping[str, int], *, status: str, ending: int, receiving:
     get no more emails.
     """
     people = sum(count for kind, count in outcomes.items() if kind != "repeated")
-    refused, stopped = (
-        outcomes.get(UNREADABLE, 0),
-        outcomes.get("unsubscribed", 0) + outcomes.get("suppressed", 0),
-    )
+    refused = outcomes.get(UNREADABLE, 0)
+    stopped = outcomes.get("unsubscribed", 0) + outcomes.get("suppressed", 0)
     if refused * 2 > people:
         return f"{refused:,} of {people:,} would be refused."
     if ending * 2 > receiving and ending > FEW_ROWS:
