@@ -18,7 +18,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext, pgettext
 
 from channels.discord.service import nonce_of
-from chat.discord.api import KIND, ApiRefused, ask_bot, is_resting
+from chat.discord.api import GONE_CODES, KIND, ApiRefused, ask_bot, is_resting
 from chat.discord.messages import DANGER, PRIMARY, Message, button, channel_mention, shown_link, shown_title
 from chat.guilds.feeds import remove_feed
 from chat.guilds.servers import language_of, name_guild, waiting_for_midnight
@@ -148,7 +148,7 @@ def _is_gone(guild: Guild, now: datetime) -> bool:
     try:
         answer = ask_bot("GET", f"/guilds/{guild.pk}")
     except ApiRefused as error:
-        if not error.is_gone and error.status != 404:
+        if error.code not in GONE_CODES and error.status != 404:
             return False
         for one in guild.guild_feeds.present().order_by("pk"):
             remove_feed(one, now=now)
@@ -174,10 +174,8 @@ def ask_after_guilds(*, now: datetime) -> int:
 def note_troubles(*, now: datetime) -> int:
     alerts = list(_troubles(now))
     known = set(ServerAlert.objects.filter(key__in=[one.key for one in alerts]).values_list("key", flat=True))
-    lately = (
-        ServerAlert.objects.filter(created_at__gt=now - LATELY).values_list("guild").annotate(n=Count("pk"))
-    )
-    counts = Counter(dict(lately))
+    lately = ServerAlert.objects.filter(created_at__gt=now - LATELY)
+    counts = Counter(dict(lately.values_list("guild").annotate(n=Count("pk"))))
     new = []
     for one in alerts:
         # Held posts need a decision; quotas are no trouble.

@@ -26,10 +26,6 @@ class ApiRefused(Refused):
         super().__init__(message)
         self.status, self.code, self.is_temporary = status, code, is_temporary
 
-    @property
-    def is_gone(self) -> bool:
-        return self.code in GONE_CODES
-
 
 def ask_bot(method: str, path: str, *, json: Any = None) -> Any:
     """Return JSON (network). Raises ApiRefused."""

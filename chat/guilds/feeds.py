@@ -315,9 +315,8 @@ def suggestions(guild_id: int, typed: str) -> list[tuple[str, str]]:
 def forget_old(*, now: datetime) -> int:
     """Drop feeds removed a month ago."""
     done, before = 0, now - KEPT_AFTER_REMOVAL
-    for one in (
-        GuildFeed.objects.filter(removed_at__lt=before).select_related("subscribable").order_by("pk")[:200]
-    ):
+    removed = GuildFeed.objects.filter(removed_at__lt=before).select_related("subscribable")
+    for one in removed.order_by("pk")[:200]:
         drop_subscribable(subscribable=one.subscribable, force=True, now=now)
         done += 1
     return done + drop_unused(before=before, now=now)

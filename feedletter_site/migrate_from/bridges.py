@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
-from typing import NamedTuple
 
 from common.ports import channels
 from common.ports.channels import InvalidDestination, ParsedDestination
@@ -14,14 +13,9 @@ from subscriptions.rules.sign_up import number_here
 
 # Satisfies the check of required fields, and is never stored.
 UNKNOWN = "unknown"
+# With what to do about a trouble, or "".
+Connection = tuple[ParsedDestination, str]
 RECONNECT = "Open the bridge and press Connect again. Its posts wait until then."
-
-
-class Connection(NamedTuple):
-    """`trouble` says what to do."""
-
-    parsed: ParsedDestination
-    trouble: str = ""
 
 
 def connected(newsletters: Iterable[OldNewsletter]) -> dict[OldAccount, Connection]:
@@ -36,9 +30,9 @@ def connected(newsletters: Iterable[OldNewsletter]) -> dict[OldAccount, Connecti
 
 def _connected(channel: str, parsed: ParsedDestination) -> Connection:
     try:
-        return Connection(channels.get(channel).check(parsed))
+        return channels.get(channel).check(parsed), ""
     except InvalidDestination as error:
-        return Connection(parsed, f"It could not be connected: {error} {RECONNECT}")
+        return parsed, (f"It could not be connected: {error} {RECONNECT}")
 
 
 def _parsed(channel: str, account: OldAccount) -> ParsedDestination | str:
@@ -69,7 +63,7 @@ def take_accounts(
         if isinstance(parsed, str):
             yield Line(ImportResult.REFUSED, "bridge", name, parsed)
             continue
-        parsed, trouble = connections.get(account, Connection(parsed))
+        parsed, trouble = connections.get(account, (parsed, ""))
         if not account.token:
             trouble = f"Its token isn’t known. Give feedletter’s secrets file. Or: {RECONNECT}"
         facts = {"label": parsed.label, "config": parsed.config, "secrets": parsed.secrets}

@@ -158,10 +158,8 @@ class NotificationsPart(Part):
     name: str = NOTIFICATIONS
 
     def preview(self, origins: Origins, *, now: datetime) -> Sequence[Line]:
-        there = known_pairs(self.move.reader)
         wanted = [one for one in self._wanted() if comparable(one.source) and comparable(one.target)]
-        pairs = {pair_of(one.source, one.target) for one in wanted}
-        pairs -= there
+        pairs = {pair_of(one.source, one.target) for one in wanted} - known_pairs(self.move.reader)
         return [self._taken(len(pairs))] if pairs else []
 
     def take(self, origins: Origins, *, now: datetime) -> Sequence[Line]:

@@ -11,7 +11,7 @@ from contextlib import closing
 from dataclasses import asdict
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import Any
 
 from django.conf import settings
 from django.core.exceptions import ValidationError
@@ -72,11 +72,6 @@ TOGETHER = {Doing.LOOK: 50, Doing.READ: 32, Doing.TAKE: 1}
 DOING = {State.LOOKING: Doing.LOOK, State.READING: Doing.READ, State.TAKING: Doing.TAKE}
 
 
-class Batch(NamedTuple):
-    done: int
-    lines: Sequence[Line]
-
-
 def process(
     source: Source,
     plan: Plan,
@@ -85,21 +80,21 @@ def process(
     now: datetime,
     begin: int = 0,
     told: Callable[[], object] = lambda: None,
-) -> Iterator[Batch]:
-    """`told` is called between parts. Raises Refused."""
+) -> Iterator[tuple[int, Sequence[Line]]]:
+    """Yield how many parts are done, and lines. `told` is called between parts. Raises Refused."""
     origins = Origins(source.key)
     if doing is Doing.TAKE and plan.parts:
         source.prepare(now=now)
     done = begin
     if not begin and doing is not Doing.READ and (gone := list(plan.gone(origins))):
-        yield Batch(0, gone)
+        yield 0, gone
     for parts in batched(plan.parts[begin:], TOGETHER[doing]):
         if doing is Doing.READ:
             lines = read_ahead(parts, origins, now=now, told=told)
         else:
             lines = [line for part in parts for line in _lines_of(part, doing, origins, now)]
         done += len(parts)
-        yield Batch(done, lines)
+        yield done, lines
 
 
 def _lines_of(part: Part, doing: Doing, origins: Origins, now: datetime) -> Sequence[Line]:
@@ -236,8 +231,8 @@ def _work(row: Arrival, left: TimeBudget) -> None:
             return
     if not row.done and not _begin(row, plan, doing):
         return
-    for batch in process(source, plan, doing, now=utcnow(), begin=row.done, told=row.renew):
-        if not _record(row, batch):
+    for done, lines in process(source, plan, doing, now=utcnow(), begin=row.done, told=row.renew):
+        if not _record(row, done, lines):
             return
         if left.is_spent and row.done < row.parts:
             row.release()
@@ -264,12 +259,12 @@ def _begin(row: Arrival, plan: Plan, doing: Doing) -> bool:
     return is_ours
 
 
-def _record(row: Arrival, batch: Batch) -> bool:
+def _record(row: Arrival, done: int, lines: Sequence[Line]) -> bool:
     """Return False if another worker has the row."""
     with held(row) as is_ours:
         if is_ours:
-            _keep(row, batch.lines)
-            row.done = batch.done
+            _keep(row, lines)
+            row.done = done
             row.note_progress()
     return is_ours
 

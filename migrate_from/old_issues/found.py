@@ -208,10 +208,7 @@ class Archive:
             # macOS adds these.
             if not info.is_dir() and "__MACOSX" not in path.parts:
                 self._members.setdefault(str(path), info)
-
-    @property
-    def names(self) -> list[str]:
-        return list(self._members)
+        self.names = list(self._members)
 
     def size(self, name: str) -> int:
         """Return the size unpacked; `read` returns no more."""

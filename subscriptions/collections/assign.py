@@ -364,9 +364,8 @@ def _drop_now(feed: Feed) -> str:
 
 def on_the_way(feed: Feed) -> int:
     """Count assigned and final posts."""
-    return (
-        feed.items.filter(state=Item.State.ASSIGNED).count() + Item.objects.final().filter(feed=feed).count()
-    )
+    assigned = feed.items.filter(state=Item.State.ASSIGNED)
+    return assigned.count() + Item.objects.final().filter(feed=feed).count()
 
 
 @transaction.atomic
@@ -390,10 +389,8 @@ def drop_subscribable(*, subscribable: Subscribable, force: bool, now: datetime)
 
 def clear_unneeded(*, item_ids: list[int]) -> None:
     """Clear items without open collections, locked by pk, in the caller's transaction."""
-    locked = (
-        Item.objects.filter(pk__in=item_ids, state=Item.State.ASSIGNED).order_by("pk").select_for_update()
-    )
-    pks = [item.pk for item in locked.only("pk")]
+    assigned = Item.objects.filter(pk__in=item_ids, state=Item.State.ASSIGNED)
+    pks = [item.pk for item in assigned.order_by("pk").select_for_update().only("pk")]
     # A new statement sees other commits made while we waited for the locks.
     needed = Exists(Assignment.objects.filter(item=OuterRef("pk")))
     done = Item.objects.filter(~needed, pk__in=pks, state=Item.State.ASSIGNED)

@@ -198,26 +198,23 @@ class SubscribableForm(StyledForm, forms.ModelForm):  # type: ignore[type-arg]
             "description": UnfoldAdminTextareaWidget(attrs={"rows": 3}),
             "embed_hosts": UnfoldAdminTextareaWidget(attrs={"rows": 3}),
         }
+        # The admin shows help as HTML.
+        help_texts = {  # noqa: RUF012
+            "cron": "Minute, hour, day, month, weekday: 0 7 * * 1,4 is Monday and Thursday at 7:00.",
+            "n": "For example 5.",
+            "max_wait_days": "Send fewer posts after this many days. Empty: always wait for all of them.",
+            "language": "The language of its emails, for example en.",
+            "reply_to": "For replies, for example editor@example.org. Empty: the sender.",
+            "from_email": "For example Example Weekly &lt;letters@example.org&gt;. Empty: its title, and the"
+            " address of its email account.",
+            "welcome": "Sent after someone confirms, not to imported subscribers.",
+        }
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         _offer(self, "channel", [(kind.key, kind.label) for kind in channels.newsletter_kinds()])
         names = {name for source in template_sources for name in source()} | {self.instance.template}
         _offer(self, "template", [("", "The usual one"), *((name, name) for name in sorted(names) if name)])
-        _explain(
-            self, "cron", "Minute, hour, day, month, weekday: 0 7 * * 1,4 is Monday and Thursday at 7:00."
-        )
-        _explain(self, "n", "For example 5.")
-        _explain(
-            self,
-            "max_wait_days",
-            "Send fewer posts after this many days. Empty: always wait for all of them.",
-        )
-        _explain(self, "language", "The language of its emails, for example en.")
-        _explain(self, "reply_to", "For replies, for example editor@example.org. Empty: the sender.")
-        usual_sender = "Empty: its title, and the address of its email account."
-        _explain(self, "from_email", f"For example Example Weekly <letters@example.org>. {usual_sender}")
-        _explain(self, "welcome", "Sent after someone confirms, not to imported subscribers.")
         allowed = ", ".join(settings.HOOK_MODULES)
         loadable = f"Allowed modules: {allowed}." if allowed else "None is allowed yet: set HOOK_MODULES."
         _explain(self, "hooks", f"A Python module with your own code. {loadable}")

@@ -64,15 +64,12 @@ class AmbiguousColumns(ValidationError):
 
 
 def unclear_columns(columns: Heading) -> AmbiguousColumns:
-    unclear = [question for question in columns.questions if not question.words]
     sentences = [
         "Say what these columns mean; they may mark people who must not be mailed."
-        if unclear
+        if any(not question.words for question in columns.questions)
         else "Say what these words mean, with --word WORD=STATUS.",
         *(f"“{shortened(each.name, 40)}”: {question_words(each)}" for each in columns.questions),
     ]
-    if any(question.words for question in unclear):
-        sentences.append("Say what unknown words mean with --word WORD=STATUS.")
     return AmbiguousColumns(
         " ".join(sentences), {question.name: question.proposal for question in columns.questions}
     )
@@ -99,11 +96,8 @@ def values_of(column: ColumnSurvey) -> str:
     empty, days = column.lines("nothing"), column.lines("day")
     parts = [("empty", empty), ("a date", days), ("other", column.lines() - empty - days)]
     text = ", ".join(f"{name} ({count:,})" for name, count in parts if count)
-    return f"{text}; {concerns(column.leaving, column.example)}" if column.leaving else text
-
-
-def concerns(rows: int, example: str) -> str:
-    return f"{pluralize(rows, 'line')} like “{example}”"
+    leaving = f"; {pluralize(column.leaving, 'line')} like “{column.example}”"
+    return text + leaving if column.leaving else text
 
 
 def unused_words(columns: Iterable[tuple[str, int, int]]) -> list[str]:

@@ -177,9 +177,8 @@ def _carry(change: AddressChange, now: datetime, origin: Origin) -> list[list[An
     """
     present = {row.subscribable_id: row for row in change.new.subscriptions.select_related("subscribable")}
     done: list[list[Any]] = []
-    for subscription in (
-        change.old.subscriptions.filter(status=CONFIRMED).select_related("subscribable").order_by("pk")
-    ):
+    rows = change.old.subscriptions.filter(status=CONFIRMED).select_related("subscribable")
+    for subscription in rows.order_by("pk"):
         there = present.get(subscription.subscribable_id) or _move(subscription, change.new, now)
         if there is None:
             done.append(["moved", subscription.pk])

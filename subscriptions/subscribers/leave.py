@@ -166,9 +166,8 @@ def switches_that_ended(keys: set[int]) -> "QuerySet[FrequencyChange]":
 def successor(subscription: Subscription) -> Subscription | None:
     if subscription.status == "confirmed" and subscription.ended_at is None:
         return None
-    rows = (
-        Subscription.objects.confirmed().filter(pk__in=lineage_of(subscription)).exclude(pk=subscription.pk)
-    )
+    others = Subscription.objects.confirmed().exclude(pk=subscription.pk)
+    rows = others.filter(pk__in=lineage_of(subscription))
     return rows.select_related("subscribable", "destination").order_by("pk").last()
 
 
@@ -176,9 +175,8 @@ def predecessors(subscription: Subscription) -> set[int]:
     """Return keys of earlier subscriptions, to which links in older letters belong."""
     keys = {subscription.pk}
     for _ in range(MOST_SWITCHES):
-        olds = set(
-            FrequencyChange.objects.filter(new__in=keys, was_there=False).values_list("old", flat=True)
-        )
+        switches = FrequencyChange.objects.filter(new__in=keys, was_there=False)
+        olds = set(switches.values_list("old", flat=True))
         if olds <= keys:
             break
         keys |= olds

@@ -73,10 +73,6 @@ class Judgement:
     def rows(self) -> int:
         return self.column.leaving or (self.column.filled if refuses(self.name) else 0)
 
-    @property
-    def example(self) -> str:
-        return self.column.example
-
 
 def refuses(name: str) -> bool:
     text = plain(name)
