@@ -23,13 +23,10 @@ class ServersFilter(SimpleListFilter):
         return [("all", "with all others"), ("only", "only these")] if Guild.objects.exists() else []
 
     def queryset(self, request: HttpRequest, queryset: "QuerySet[Any]") -> "QuerySet[Any]":
-        match self.value():
-            case "all":
-                return queryset
-            case "only":
-                return queryset.filter(guild_feed__isnull=False)
-        # Includes autocompletes and actions.
-        return queryset.filter(guild_feed__isnull=True)
+        if self.value() == "all":
+            return queryset
+        # Also in autocompletes and actions.
+        return queryset.filter(guild_feed__isnull=self.value() != "only")
 
 
 def of_servers(feed: Feed) -> Part:

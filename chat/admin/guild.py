@@ -2,7 +2,7 @@
 
 from django.contrib import admin
 from django.contrib.admin import ChoicesFieldListFilter
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 from django.http import HttpRequest
 
 from chat.commands.feeds import fate_words
@@ -14,13 +14,15 @@ from chat.models import Guild, GuildFeed, ServerAlert
 from common.admin.html import column, list_link, moment_of, when
 from common.admin.lists import asks
 from common.admin.model_admin import ReadOnlyAdmin, ServiceAdmin
-from common.admin.page_words import EmptyList
+from common.admin.page_words import EmptyList, nobody_may
 from common.clock import utcnow
 from common.db.bulk import count_of
 from common.parts import Facts, Link, Part, Table
 from common.ports.panels import Action, Panel
 from common.text import pluralize
 
+# Where empty lists lead.
+SET_UP = ("Set up the Discord bot", "discord_set_up")
 STATE_COLOURS = {"banned": "danger", "left": "info", "waiting for you": "warning", "here": "success"}
 
 
@@ -73,10 +75,7 @@ class GuildAdmin(ServiceAdmin):
     search_fields = ("name", "id")
     fields = ("is_allowed", "feed_limit")
     empty = EmptyList(
-        "The bot isn’t in any server yet",
-        "Servers appear here when they first use the bot.",
-        "Set up the Discord bot",
-        "discord_set_up",
+        "The bot isn’t in any server yet", "Servers appear here when they first use the bot.", *SET_UP
     )
     own_panels = (Panel("Its feeds", its_feeds, order=10),)
     own_actions = (
@@ -84,6 +83,7 @@ class GuildAdmin(ServiceAdmin):
         Action("ban", "Ban", ban, confirm=what_banning_does, fits=lambda guild: not guild.banned_at),
         Action("unban", "Lift ban", unban, fits=lambda guild: bool(guild.banned_at)),
     )
+    has_add_permission = nobody_may
     added = moment_of("added_at", "added")
     state_now = column("state", standing_of, label=STATE_COLOURS)
     feeds = column(
@@ -93,12 +93,8 @@ class GuildAdmin(ServiceAdmin):
     )
 
     def get_queryset(self, request: HttpRequest) -> "QuerySet[Guild]":
-        present = GuildFeed.objects.filter(Q(removed_at=None))
         rows: QuerySet[Guild] = super().get_queryset(request)
-        return rows.annotate(feed_count=count_of(present, "guild"))
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
+        return rows.annotate(feed_count=count_of(GuildFeed.objects.present(), "guild"))
 
 
 def what_was_told(alert: ServerAlert) -> Part:
@@ -119,10 +115,7 @@ class ServerAlertAdmin(ReadOnlyAdmin):
     list_filter = (("state", asks("Was it delivered?", ChoicesFieldListFilter)),)
     list_select_related = ("guild", "guild_feed__subscribable")
     empty = EmptyList(
-        "No notices to servers yet",
-        "Servers get a notice when a feed fails or needs a decision.",
-        "Set up the Discord bot",
-        "discord_set_up",
+        "No notices to servers yet", "Servers get a notice when a feed fails or needs a decision.", *SET_UP
     )
     own_panels = (Panel("Notice", what_was_told, order=10),)
     told = moment_of("created_at", "told")
@@ -158,12 +151,7 @@ class GuildFeedAdmin(ReadOnlyAdmin):
     list_filter = ("guild",)
     list_select_related = ("guild", "subscribable", "feed")
     search_fields = ("subscribable__title", "feed__url", "guild__name")
-    empty = EmptyList(
-        "No server has a feed yet",
-        "People add feeds in Discord with /feed add.",
-        "Set up the Discord bot",
-        "discord_set_up",
-    )
+    empty = EmptyList("No server has a feed yet", "People add feeds in Discord with /feed add.", *SET_UP)
     own_panels = (Panel("Status", describe, order=10), Panel("Latest posts", latest, order=20))
     own_actions = (
         Action(
@@ -181,7 +169,3 @@ class GuildFeedAdmin(ReadOnlyAdmin):
 
     def has_act_permission(self, request: HttpRequest) -> bool:
         return request.user.has_perm("chat.change_guild")
-
-    def get_queryset(self, request: HttpRequest) -> "QuerySet[GuildFeed]":
-        rows: QuerySet[GuildFeed] = super().get_queryset(request)
-        return rows.order_by("guild", "number")

@@ -6,7 +6,7 @@ from django.conf import settings
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
-from unfold.widgets import UnfoldAdminIntegerFieldWidget, UnfoldAdminTextareaWidget, UnfoldBooleanSwitchWidget
+from unfold.widgets import UnfoldAdminTextareaWidget
 
 from chat.checks import NAMES, UNREACHABLE, can_be_called, missing_settings
 from chat.discord.api import KIND
@@ -15,6 +15,7 @@ from chat.models import BotFeed, BotSettings, Guild, GuildFeed, Interaction, Ser
 from chat.registration import endpoint_urls, invite_link, register
 from common.access import opens_for
 from common.admin.html import list_link, page
+from common.admin.model_admin import StyledForm
 from common.admin.refusals import report, require
 from common.clock import utcnow
 from common.parts import Facts
@@ -37,7 +38,7 @@ class Step:
     is_done: bool
 
 
-class SettingsForm(forms.ModelForm):  # type: ignore[type-arg]
+class SettingsForm(StyledForm, forms.ModelForm):  # type: ignore[type-arg]
     class Meta:
         model = BotSettings
         fields = (
@@ -48,14 +49,7 @@ class SettingsForm(forms.ModelForm):  # type: ignore[type-arg]
             "shortest_interval",
             "denied_hosts",
         )
-        widgets = {  # noqa: RUF012 - Django's form
-            "only_allowed": UnfoldBooleanSwitchWidget,
-            "feeds_per_guild": UnfoldAdminIntegerFieldWidget,
-            "feeds_in_all": UnfoldAdminIntegerFieldWidget,
-            "posts_a_day": UnfoldAdminIntegerFieldWidget,
-            "shortest_interval": UnfoldAdminIntegerFieldWidget,
-            "denied_hosts": UnfoldAdminTextareaWidget(attrs={"rows": 4}),
-        }
+        widgets = {"denied_hosts": UnfoldAdminTextareaWidget(attrs={"rows": 4})}  # noqa: RUF012
 
 
 @opens_for(lambda user: bool(user.has_perm(MAY_SEE)))

@@ -29,7 +29,10 @@ def words_of(one: GuildFeed) -> dict[str, list[str]]:
 
 def set_words(one: GuildFeed, *, keep: str, drop: str) -> dict[str, list[str]]:
     """Empty means no filter. Raises Refused."""
-    wanted = {"keep": _read(keep), "drop": _read(drop)}
+    try:
+        wanted = {"keep": read_words(keep), "drop": read_words(drop)}
+    except InvalidWords as error:
+        raise Refused(_reason(error.reason)) from error
     if sum(map(len, wanted.values())) > MOST_WORDS:
         raise Refused(_reason("many"))
     tests = [(ACTIONS[name], word_pattern(word)) for name, words in wanted.items() for word in words]
@@ -42,13 +45,6 @@ def set_words(one: GuildFeed, *, keep: str, drop: str) -> dict[str, list[str]]:
     except ValidationError as error:
         raise Refused(" ".join(error.messages)) from error
     return wanted
-
-
-def _read(typed: str) -> list[str]:
-    try:
-        return read_words(typed)
-    except InvalidWords as error:
-        raise Refused(_reason(error.reason)) from error
 
 
 def _reason(reason: str) -> str:
