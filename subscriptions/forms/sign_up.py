@@ -86,12 +86,10 @@ class RobotProofForm(TrapForm):
         data = super().clean() or {}
         if not self.errors and not self.is_robot and not self._is_by_a_person(data):
             self.asks = True
+            message = gettext("Please answer one question, so that we know you’re a person.")
             if data["reply"]:
-                self.add_error("reply", gettext("That’s not the right answer. Here’s another question."))
-            else:
-                self.add_error(
-                    "reply", gettext("Please answer one question, so that we know you’re a person.")
-                )
+                message = gettext("That’s not the right answer. Here’s another question.")
+            self.add_error("reply", message)
             self.data = {**self.data.dict(), "reply": ""} if hasattr(self.data, "dict") else self.data
         return data
 

@@ -61,12 +61,10 @@ def _separators_of_addresses(first: bytes) -> bytes:
 def _one_address_a_line(pieces: Iterable[bytes], separators: bytes) -> Iterator[bytes]:
     """People copy their recipients out of a mail program: each address gets a line."""
     cell = re.compile(rb'(?:"[^"\n]*"|[^"\n' + separators + rb"])+")
-    rest = b""
+    rest, ends = b"", (b"\n", *(bytes([each]) for each in separators))
     for piece in chain(pieces, [b""]):
         text = rest + piece
-        end = (
-            max(map(text.rfind, (b"\n", *(bytes([each]) for each in separators)))) + 1 if piece else len(text)
-        )
+        end = max(map(text.rfind, ends)) + 1 if piece else len(text)
         text, rest = text[:end], text[end:]
         yield b"".join(b'"%s"\n' % each.strip().replace(b'"', b'""') for each in cell.findall(text))
 

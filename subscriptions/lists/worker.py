@@ -65,8 +65,8 @@ def _work(row: ListImport, left: TimeBudget) -> None:
         row.trouble = " ".join(error.messages)
         row.finish(State.UNUSABLE)
         return
+    row.names, row.program = list(head.names), columns.program.name
     if columns.questions:
-        row.names, row.program = list(head.names), columns.program.name
         row.finish(State.ASKING)
         return
     lines, now = _lines(row, head, row.position), utcnow()
@@ -75,7 +75,6 @@ def _work(row: ListImport, left: TimeBudget) -> None:
     batched = batches(read, columns=columns, kind=kind, terms=terms, now=now)
     if row.state == State.CHECKING:
         row.findings = {**(row.findings or {}), "outcomes": {}}
-        row.names, row.program = list(head.names), columns.program.name
         _check(row, batched, lines)
     else:
         _import(row, batched, lines, terms, left)
