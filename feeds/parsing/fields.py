@@ -13,11 +13,9 @@ from common.html.clean import bounded, plain
 from common.html.titles import decoded_again, plain_title
 from common.text import one_line, shortened, without_controls
 from feeds.parsing.entry import Entry, Person, Social
-from feeds.parsing.hints import Hint, announced
+from feeds.parsing.hints import announced
 from feeds.parsing.media import absolute, image_of, is_image, renditions_of
-from feeds.parsing.people import MAX_LISTED as MAX_LISTED
-from feeds.parsing.people import MAX_LISTED_NAME as MAX_LISTED_NAME
-from feeds.parsing.people import author_names, listed
+from feeds.parsing.people import MAX_LISTED, author_names, listed
 from feeds.parsing.pictures import Picture
 from feeds.parsing.posts import SYNTHETIC, PostReader, digest_of, markup, paragraphs, without_void_ends
 
@@ -174,7 +172,7 @@ def line_of(raw: Raw, key: str, limit: int, atom: bool) -> str:
 
 def hint_of(raw: Raw) -> tuple[str, str]:
     hints = dict.get(raw, "iffy_hints") or ()
-    return announced(Hint(str(one["policy"]), bool(one["restricted"])) for one in hints)
+    return announced(str(one["policy"]) for one in hints if not one["restricted"])
 
 
 def language(text: object) -> str:

@@ -6,7 +6,7 @@ nested ones take 10⁹ readings.
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -133,14 +133,11 @@ def read_h_feed(body: bytes, *, content_type: str, url: str, limit: int) -> Pars
         match = _TITLE.search(html)
         name = shortened(plain_title(match.group(1) if match else ""), MAX_ENTRY_TITLE)
     photos = (absolute(address_of(value), url) for value in values_of(feed, "photo")) if feed else iter(())
-    return ParsedFeed(
+    return replace(
+        posts,
         title=name,
         link=(link_of(feed, url) if feed else "") or absolute(url, ""),
         language=reader.shared.language,
-        guids=posts.guids,
-        names=posts.names,
-        entries=posts.entries,
-        warnings=posts.warnings,
         channel=Channel(
             hubs=hub_addresses(page["rels"].get("hub") or (), url),
             topic=next(filter(None, (absolute(one, url) for one in page["rels"].get("self") or ())), ""),

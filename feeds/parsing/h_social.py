@@ -12,11 +12,7 @@ from feeds.parsing.media import absolute
 from feeds.parsing.people import MAX_LISTED, author_names
 
 MAX_NESTING = 8
-
-
 _CUT = re.compile(r"(?:…|\.\.\.|\[…\])\s*$")
-
-
 Microformat = Mapping[str, Any]
 REFERRING = ("in-reply-to", "like-of", "repost-of", "bookmark-of", "quotation-of")
 MAX_RELATIONS = 20

@@ -1,7 +1,6 @@
 """iffy:hint-announce (http://tech.interfluidity.com/xml/iffy/)."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from common.text import one_line, shortened
 
@@ -15,18 +14,9 @@ UNKNOWN = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Hint:
-    """Restricted hints are for other readers."""
-
-    policy: str
-    restricted: bool = False
-
-
-def announced(hints: Iterable[Hint]) -> tuple[str, str]:
-    """Return Entry.announce, and the policy if unknown."""
-    hint = next((one for one in hints if not one.restricted and one.policy.strip()), None)
-    policy = hint.policy.strip().lower() if hint else ALWAYS
+def announced(policies: Iterable[str]) -> tuple[str, str]:
+    """Return Entry.announce, and the policy if unknown. Restricted hints are for other readers."""
+    policy = next(filter(None, map(str.strip, policies)), ALWAYS).lower()
     if policy in (NEVER, PIGGYBACK):
         return policy, ""
     return "", "" if policy == ALWAYS else shortened(one_line(policy), MAX_POLICY_SHOWN)

@@ -5,57 +5,21 @@ from collections.abc import Callable, Iterable
 from functools import lru_cache
 from urllib.parse import urlsplit
 
+from common.text import words
 from feeds.parsing.entry import Entry
 from feeds.parsing.pictures import SIGNING_PARAMETERS, file_key
 
-PARAMETERS = (
-    "utm_*",
-    "mtm_*",
-    "pk_campaign",
-    "pk_kwd",
-    "pk_source",
-    "pk_medium",
-    "fbclid",
-    "gclid",
-    "gclsrc",
-    "gbraid",
-    "wbraid",
-    "dclid",
-    "msclkid",
-    "yclid",
-    "twclid",
-    "ttclid",
-    "li_fat_id",
-    "igshid",
-    "igsh",
-    "mc_cid",
-    "mc_eid",
-    "mkt_tok",
-    "_hsenc",
-    "_hsmi",
-    "__hssc",
-    "__hstc",
-    "__hsfp",
-    "hsctatracking",
-    "vero_id",
-    "oly_anon_id",
-    "oly_enc_id",
-    "ml_subscriber",
-    "ml_subscriber_hash",
-    "wickedid",
-    "_openstat",
-    "s_cid",
-    "ns_campaign",
-    "ns_mchannel",
-    "ns_source",
-    "ns_linkname",
-    "srsltid",
+PARAMETERS = words(
+    "utm_* mtm_* pk_campaign pk_kwd pk_source pk_medium fbclid gclid gclsrc gbraid wbraid dclid"
+    " msclkid yclid twclid ttclid li_fat_id igshid igsh mc_cid mc_eid mkt_tok _hsenc _hsmi __hssc"
+    " __hstc __hsfp hsctatracking vero_id oly_anon_id oly_enc_id ml_subscriber ml_subscriber_hash"
+    " wickedid _openstat s_cid ns_campaign ns_mchannel ns_source ns_linkname srsltid"
 )
 
 MAX_REMEMBERED = 500
 
 _AND = r"&(?:amp;|#0*38;|#x0*26;)?"
-_NAMES = "|".join(re.escape(name).replace(r"\*", r"[\w.-]*") for name in PARAMETERS)
+_NAMES = "|".join(re.escape(name).replace(r"\*", r"[\w.-]*") for name in sorted(PARAMETERS))
 _TRACKED = re.compile(rf"(\A\?|{_AND})(?:(?:{_NAMES})=[^&#]*(?:{_AND}|(?!&)))+", re.IGNORECASE)
 _ENDS_IN_AND = re.compile(rf"{_AND}\Z", re.IGNORECASE)
 _TOKEN = re.compile(rf"(\A\?|{_AND})(?:{SIGNING_PARAMETERS})=[^&#]*", re.IGNORECASE)

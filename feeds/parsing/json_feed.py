@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, TypeGuard
 
@@ -12,7 +12,7 @@ from common.html.titles import decoded_again
 from common.text import one_line, shortened, without_controls
 from feeds.parsing.entry import Channel, Entry, Media, ParsedFeed, ParseError, Person, Social
 from feeds.parsing.fields import MAX_CONTENT, MAX_DESCRIPTION, MAX_ENTRY_TITLE, identity, is_empty, language
-from feeds.parsing.hints import Hint, announced, unknown_policy
+from feeds.parsing.hints import announced, unknown_policy
 from feeds.parsing.media import MAX_ALT, Rendition, absolute, length_of, medium, one_of_each
 from feeds.parsing.people import MAX_LISTED, author_names, listed
 from feeds.parsing.posts import PostReader, counted_posts, hub_addresses, markup, paragraphs, read_posts
@@ -69,14 +69,12 @@ def read_json_feed(body: bytes, *, content_type: str, url: str, limit: int) -> P
     posts = read_posts(items, JsonReader(site or url, shared), limit=limit)
     policies = (announced(_hints(item))[1] for item in items if "_iffy" in item)
     hubs = [hub for hub in _list(document, "hubs") if isinstance(hub, dict)]
-    return ParsedFeed(
+    return replace(
+        posts,
         title=_line(document, "title", MAX_ENTRY_TITLE),
         link=site,
         description=_line(document, "description", MAX_DESCRIPTION),
         language=tongue,
-        guids=posts.guids,
-        names=posts.names,
-        entries=posts.entries,
         warnings=(*warnings, *posts.warnings, *unknown_policy(policies)),
         channel=Channel(
             hubs=hub_addresses(
@@ -128,10 +126,7 @@ class JsonReader(PostReader[Json]):
         return parsed_moment(post.get("date_published")) or parsed_moment(post.get("date_modified"))
 
     def entry(self, post: Json, guid: str) -> Entry:
-        published, updated = (
-            parsed_moment(post.get("date_published")),
-            parsed_moment(post.get("date_modified")),
-        )
+        published, updated = (parsed_moment(post.get(key)) for key in ("date_published", "date_modified"))
         image = absolute(_text(post, "image"), self.base) or absolute(_text(post, "banner_image"), self.base)
         # §Attachments: equal titles mark one thing.
         files = one_of_each(
@@ -208,13 +203,13 @@ def _authors(item: Json) -> Iterator[str]:
             yield author
 
 
-def _hints(item: Json) -> Iterator[Hint]:
+def _hints(item: Json) -> Iterator[str]:
     """{"_iffy": {"hint_announce": {"policy": …, "restriction": …}}}"""
     extension = item.get("_iffy")
     hints = extension.get("hint_announce") if isinstance(extension, dict) else None
     for hint in hints if isinstance(hints, list) else [hints]:
-        if isinstance(hint, dict):
-            yield Hint(_text(hint, "policy"), restricted="restriction" in hint)
+        if isinstance(hint, dict) and "restriction" not in hint:
+            yield _text(hint, "policy")
 
 
 def _text(values: Json, key: str) -> str:

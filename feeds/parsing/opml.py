@@ -366,17 +366,12 @@ def _local(name: str) -> str:
 
 
 def _why_not(given: Mapping[str, str], kind: str) -> str:
-    if linked_list(given):
+    if kind == "include" or linked_list(given):
         return "It links to another list: import that one separately."
-    match kind:
-        case "include":
-            return "It links to another list: import that one separately."
-        case "link" if given.get("url"):
-            return "It is a link to a web page, not a feed."
-        case "" | "link":
-            return "It has no address." if "xmlurl" in given else ""
-        case _:
-            return "It has no address." if kind in OUTLINE_FEED_TYPES else ""
+    if kind == "link" and given.get("url"):
+        return "It is a link to a web page, not a feed."
+    is_feed = "xmlurl" in given if kind in ("", "link") else kind in OUTLINE_FEED_TYPES
+    return "It has no address." if is_feed else ""
 
 
 def _tag(name: str) -> str:

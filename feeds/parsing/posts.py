@@ -9,7 +9,7 @@ import html
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from itertools import pairwise
 from typing import Generic, TypeVar
@@ -97,16 +97,8 @@ class PostReader(ABC, Generic[T]):
         return ""
 
 
-@dataclass(frozen=True, slots=True)
-class Posts:
-    guids: tuple[str, ...]
-    names: tuple[Name, ...]
-    entries: tuple[Entry, ...]
-    warnings: tuple[str, ...]
-
-
-def read_posts(raw: Sequence[T], reader: PostReader[T], *, limit: int) -> Posts:
-    """Return the newest `limit` entries. Raises ParseError if none is left."""
+def read_posts(raw: Sequence[T], reader: PostReader[T], *, limit: int) -> ParsedFeed:
+    """Return a feed with the newest `limit` entries. Raises ParseError if none is left."""
     names, warnings = _identified(raw, reader.guid, reader.words)
     if raw and not names:
         names, warnings = _identified(raw, reader.text, reader.words)
@@ -132,7 +124,8 @@ def read_posts(raw: Sequence[T], reader: PostReader[T], *, limit: int) -> Posts:
         )
     if posts and not entries:
         raise ParseError(BROKEN)
-    return Posts(tuple(unique), tuple(name for name, _ in unique.values()), tuple(entries), tuple(warnings))
+    own = tuple(name for name, _ in unique.values())
+    return ParsedFeed(guids=tuple(unique), names=own, entries=tuple(entries), warnings=tuple(warnings))
 
 
 def newest_places(posts: Sequence[tuple[str, T]], reader: PostReader[T], limit: int) -> list[int]:

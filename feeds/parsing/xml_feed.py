@@ -3,6 +3,7 @@
 import io
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import feedparser
@@ -63,14 +64,12 @@ def read_xml_feed(body: bytes, *, content_type: str, url: str, limit: int) -> Pa
     reader = XmlReader(url if atom else site or url, url, atom, inherited, owners, tongue)
     posts = read_posts(raw, reader, limit=limit)
     policies = (hint_of(one)[1] for one in raw if "iffy_hints" in one)
-    return ParsedFeed(
+    return replace(
+        posts,
         title=line_of(feed, "title", MAX_ENTRY_TITLE, atom),
         link=site,
         description=line_of(feed, "subtitle", MAX_DESCRIPTION, atom),
         language=tongue,
-        guids=posts.guids,
-        names=posts.names,
-        entries=posts.entries,
         warnings=(*warnings, *posts.warnings, *unknown_policy(policies)),
         channel=_channel(feed, url),
     )

@@ -23,9 +23,10 @@ from bench.parsing import parsing
 from common.html.clean import clean
 from feeds.parsing.document import parse
 from feeds.parsing.entry import TOO_DEAR, Channel, Entry, ParsedFeed, ParseError, check_allowance, cpu_limit
-from feeds.parsing.fields import MAX_CONTENT, MAX_ENTRY_TITLE, MAX_GUID, MAX_LISTED, MAX_LISTED_NAME
+from feeds.parsing.fields import MAX_CONTENT, MAX_ENTRY_TITLE, MAX_GUID
 from feeds.parsing.identity import content_hash
 from feeds.parsing.media import MAX_ABSOLUTE_URL, MAX_ALT, MAX_MEDIA
+from feeds.parsing.people import MAX_LISTED, MAX_LISTED_NAME
 from feeds.parsing.posts import SYNTHETIC
 from tests.examples import NIGHTLY, examples
 from tests.feeds.corpus.mutations import ENCODINGS, mutations
