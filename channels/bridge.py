@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
 
 from django.utils.module_loading import import_string
@@ -23,7 +23,6 @@ from subscriptions.rules.schedule import ARRANGEMENTS
 if TYPE_CHECKING:
     from channels.oauth import OAuth
 
-T = TypeVar("T")
 TEMPLATE = Field(
     "template",
     "Words",
@@ -96,6 +95,33 @@ class Service(ServiceSession, Channel, ChannelSpec):
     """
 
     arrangements = frozenset(ARRANGEMENTS)
+    # The account of all destinations, which are their own otherwise.
+    only_account = ""
+    # Returns a letter in the form of the service. Pure. Raises DoesNotFit and CannotPost.
+    written: Callable[[Letter], Any]
+
+    def parse_destination(self, data: Mapping[str, str]) -> ParsedDestination:
+        return self.destination(read_fields(self.destination_fields, data, owner=self.label))
+
+    def destination(self, given: Mapping[str, str]) -> ParsedDestination:
+        """Build the destination from cleaned fields. Raises InvalidDestination."""
+        raise NotImplementedError
+
+    def lane_account(self, core: str, options: Mapping[str, str]) -> str:
+        return self.only_account or core
+
+    def composer(self, letter: Letter) -> Callable[[Recipient], Message[Any]]:
+        body, refusal = None, ""
+        try:
+            body = self.written(letter)
+        except DoesNotFit:
+            refusal = TOO_LONG
+        except CannotPost as error:
+            refusal = str(error)
+        return lambda to: self.message(body, to, refusal)
+
+    def message(self, body: Any, to: Recipient, refusal: str) -> Message[Any]:
+        return Message(body, to.config, to.secrets, refusal)
 
     def check_account(self, values: Mapping[str, str]) -> str:
         """Return the account's name from the service (network). Raises InvalidDestination."""
@@ -105,6 +131,20 @@ class Service(ServiceSession, Channel, ChannelSpec):
 
     def connect(self, lane: LaneFacts) -> Self:
         return type(self)(lane)
+
+
+class Companion(Service):
+    """A service that carries issues of another channel's newsletters."""
+
+    is_companion = True
+    option_fields: tuple[Field, ...] = ()
+
+    def preview(self, message: Message[Any]) -> Looks:
+        """See Previews."""
+        return Looks("", refusal=message.refusal) if message.refusal else self.looks(message)
+
+    @abstractmethod
+    def looks(self, message: Message[Any]) -> Looks: ...
 
 
 class Bridge(Service):
@@ -128,11 +168,7 @@ class Bridge(Service):
         )
         return (*self.own_options, TEMPLATE, *(field for field, is_asked in asked if is_asked), INVITATION)
 
-    def parse_destination(self, data: Mapping[str, str]) -> ParsedDestination:
-        return self.destination(read_fields(self.destination_fields, data, owner=self.label))
-
     def destination(self, given: Mapping[str, str]) -> ParsedDestination:
-        """Build the destination from cleaned fields. Raises InvalidDestination."""
         name, host = given[self.name_field], urlsplit(given[self.address_field]).netloc
         secret = {field.name for field in self.destination_fields if field.secret}
         return ParsedDestination(
@@ -161,19 +197,15 @@ class Bridge(Service):
         """Return the URL of the account's page, which anybody may read, or ""."""
         return ""
 
-    def lane_account(self, core: str, options: Mapping[str, str]) -> str:
-        return core
-
     def shared_account(self, core: str) -> str:
         """Return the core's part before a slash, if accounts are shared."""
         return core.partition("/")[0] if self.account_lane is not None and "/" in core else ""
 
-    def composer(self, letter: Letter) -> Callable[[Recipient], Message[Any]]:
+    def written(self, letter: Letter) -> Any:
         post = announcement_of(letter)
-        body, refusal = None, self.refusal(post)
-        if not refusal:
-            body, refusal = body_or_refusal(lambda: self.body(post, letter.options))
-        return lambda to: Message(body, to.config, to.secrets, refusal)
+        if refusal := self.refusal(post):
+            raise CannotPost(refusal)
+        return self.body(post, letter.options)
 
     def refusal(self, post: Announcement) -> str:
         return post.refusal
@@ -194,13 +226,3 @@ class Bridge(Service):
     @abstractmethod
     def looks(self, body: Any) -> Looks:
         """Pure. Raises DoesNotFit."""
-
-
-def body_or_refusal(write: Callable[[], T]) -> tuple[T | None, str]:
-    """Return what `write` returns, or else why there is nothing to post."""
-    try:
-        return write(), ""
-    except DoesNotFit:
-        return None, TOO_LONG
-    except CannotPost as error:
-        return None, str(error)

@@ -7,23 +7,20 @@ import json
 from base64 import urlsafe_b64encode
 from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
-from typing import Any
 from urllib.parse import urlsplit
 
 from channels.activitypub.message import Actor, Document, IssueObject, deletion_of, issue_object
 from channels.activitypub.signatures import SignedRequest, sign, sign_message
 from channels.base import CrashPolicy, LaneDefaults, Looks, Message, Outcome, Sent, Temporary
-from channels.bridge import Service, body_or_refusal
+from channels.bridge import Companion
 from channels.http.client import ApiClient, Failed
 from channels.http.outcomes import ApiService, Verdict
 from channels.http.session import DeletingSession, EditingSession
 from channels.http.transport import ApiResponse
-from channels.letter import Letter, Recipient
-from common.ports.channels import Field, ParsedDestination, read_fields
+from common.ports.channels import Field, ParsedDestination
 
 # The only account, which has the key of this site. Admins cannot use capitals.
 FEDIVERSE = "Fediverse"
-INBOX_SECONDS = 10.0
 LONGEST_INBOX = 500
 UNAUTHORIZED = (400, 401)
 
@@ -56,44 +53,33 @@ FEDIVERSE_SERVER = ApiService(
 )
 
 
-class ActivityPubChannel(EditingSession, DeletingSession, Service):
+class ActivityPubChannel(EditingSession, DeletingSession, Companion):
     """Followers are the fediverse app's rows. Servers are the domains of the only lane."""
 
     key = "activitypub"
     label = "The Fediverse"
     sentence = "Sends each issue to followers on Mastodon and other servers of the Fediverse."
-    public_sign_up = False
-    is_companion = True
     # Objects have stable ids, by which servers recognize a repetition.
     crash_policy = CrashPolicy.RESEND
     lane = LaneDefaults(serial=False, concurrency=40)
     address_field = "inbox"
-    option_fields: tuple[Field, ...] = ()
+    only_account = FEDIVERSE
     destination_fields: tuple[Field, ...] = (Field("inbox", "Inbox", required=True, clean=inbox_url),)
     service = FEDIVERSE_SERVER
+    written = staticmethod(issue_object)
 
-    def parse_destination(self, data: Mapping[str, str]) -> ParsedDestination:
-        """The `core` is hash@host. Raises InvalidDestination."""
-        inbox = read_fields(self.destination_fields, data, owner=self.label)["inbox"]
+    def destination(self, given: Mapping[str, str]) -> ParsedDestination:
+        """The `core` is hash@host."""
+        inbox = given["inbox"]
         host = urlsplit(inbox).netloc.rpartition("@")[2].lower()
         digest = urlsafe_b64encode(sha256(inbox.encode()).digest()[:12]).decode()
         label = f"followers at {host}"
         return ParsedDestination(core=f"{digest}@{host}", label=label, config={"inbox": inbox})
 
-    def lane_account(self, core: str, options: Mapping[str, str]) -> str:
-        return FEDIVERSE
-
     def domain(self, core: str) -> str:
         return core.rpartition("@")[2]
 
-    def composer(self, letter: Letter) -> Callable[[Recipient], Message[Any]]:
-        # A deletion has neither posts nor a page.
-        body, refusal = body_or_refusal(lambda: issue_object(letter))
-        return lambda to: Message(body, to.config, {}, refusal)
-
-    def preview(self, message: Message[IssueObject]) -> Looks:
-        if message.refusal:
-            return Looks("", refusal=message.refusal)
+    def looks(self, message: Message[IssueObject]) -> Looks:
         fields = message.body.fields
         return Looks(str(fields.get("summary", "")), title=str(fields.get("name", "")))
 

@@ -4,7 +4,7 @@ See https://standard.site/docs/. The limits are the smallest of several versions
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -15,13 +15,13 @@ from channels.base import CannotPost, CrashPolicy, LaneDefaults, Looks, Message,
 from channels.bluesky.bridge import BlueskyBridge, BlueskySession, did, record_key
 from channels.bluesky.client import BlueskyClient
 from channels.bluesky.message import Record, timestamp
-from channels.bridge import Service, body_or_refusal
+from channels.bridge import Companion
 from channels.http.client import ApiClient, first_accepted
 from channels.http.links import octets
 from channels.http.session import EditingSession
-from channels.letter import Letter, Recipient
+from channels.letter import Letter
 from common.html.plain_text import to_text
-from common.ports.channels import Field, ParsedDestination, read_fields
+from common.ports.channels import Field, ParsedDestination
 from common.truncation import cut_to, plain_line
 
 PUBLICATION, DOCUMENT = "site.standard.publication", "site.standard.document"
@@ -47,30 +47,23 @@ class Document:
     picture: str = ""
 
 
-class StandardSiteChannel(EditingSession, BlueskySession, Service):
+class StandardSiteChannel(EditingSession, BlueskySession, Companion):
     """Destinations are accounts that a Bluesky bridge connects, whose app password it uses."""
 
     key = "standard_site"
     label = "Standard.site"
     sentence = "Writes each issue to an account of the AT Protocol, for its reading apps."
-    public_sign_up = False
-    is_companion = True
     borrows = BlueskyBridge.key
     # A repetition has the same record key.
     crash_policy = CrashPolicy.RESEND
     # A record costs three of 5,000 points an hour.
     lane = LaneDefaults(spacing_seconds=5.0)
-    option_fields: tuple[Field, ...] = ()
     destination_fields: tuple[Field, ...] = (
         Field("did", "Account (DID)", "That of a Bluesky bridge.", required=True, clean=did),
     )
 
-    def parse_destination(self, data: Mapping[str, str]) -> ParsedDestination:
-        core = read_fields(self.destination_fields, data, owner=self.label)["did"]
-        return ParsedDestination(core=core, label=core)
-
-    def lane_account(self, core: str, options: Mapping[str, str]) -> str:
-        return core
+    def destination(self, given: Mapping[str, str]) -> ParsedDestination:
+        return ParsedDestination(core=given["did"], label=given["did"])
 
     @property
     def has_credentials(self) -> bool:
@@ -83,14 +76,10 @@ class StandardSiteChannel(EditingSession, BlueskySession, Service):
     def hidden(self, to: Any) -> list[str]:
         return list(to.secrets.values())
 
-    def composer(self, letter: Letter) -> Callable[[Recipient], Message[Any]]:
-        # A deletion has neither posts nor a page.
-        body, refusal = body_or_refusal(lambda: document_of(letter))
-        return lambda to: Message(body, refusal=refusal)
+    def written(self, letter: Letter) -> Document:
+        return document_of(letter)
 
-    def preview(self, message: Message[Document]) -> Looks:
-        if message.refusal:
-            return Looks("", refusal=message.refusal)
+    def looks(self, message: Message[Document]) -> Looks:
         record = message.body.record
         return Looks(record.get("description", ""), title=record["title"])
 

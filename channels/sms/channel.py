@@ -11,11 +11,11 @@ from django.conf import settings
 
 from channels import fields
 from channels.base import CrashPolicy, LaneDefaults, LaneFacts, Message, Sent
-from channels.bridge import TEMPLATE, Service, account_field, body_or_refusal
+from channels.bridge import TEMPLATE, Service, account_field
 from channels.http.client import ApiClient, Target, UnreadableAnswer
 from channels.http.session import NO_LANE
 from channels.http.transport import ApiResponse
-from channels.letter import Letter, Recipient
+from channels.letter import Recipient
 from channels.sms.message import TWILIO, TWILIO_API, TextMessage, sms_of
 from common.ports.channels import Field, InvalidDestination, ParsedDestination, read_fields
 
@@ -134,6 +134,7 @@ class SmsChannel(Service):
         TEMPLATE,
     )
     service = TWILIO
+    written = staticmethod(sms_of)
 
     def __init__(self, lane: LaneFacts = NO_LANE, **options: Any) -> None:
         super().__init__(lane, **options)
@@ -158,10 +159,8 @@ class SmsChannel(Service):
     def lane_account(self, core: str, options: Mapping[str, str]) -> str:
         return options.get("account", "")
 
-    def composer(self, letter: Letter) -> Callable[[Recipient], Message[TextMessage]]:
-        text, refusal = body_or_refusal(lambda: sms_of(letter))
-        empty = TextMessage("")
-        return lambda to: message_to(to.core, text or empty, delivery_id=to.delivery_id, refusal=refusal)
+    def message(self, body: Any, to: Recipient, refusal: str) -> Message[Any]:
+        return message_to(to.core, body or TextMessage(""), delivery_id=to.delivery_id, refusal=refusal)
 
     def address(self, to: Target) -> str:
         return TWILIO_API

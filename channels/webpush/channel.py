@@ -28,12 +28,12 @@ from channels.base import (
     Sent,
     Temporary,
 )
-from channels.bridge import Service, body_or_refusal
+from channels.bridge import Companion
 from channels.http.client import ApiClient, Failed, first_accepted
 from channels.http.outcomes import ApiService, Verdict
 from channels.http.session import NO_LANE
 from channels.http.transport import ApiResponse
-from channels.letter import Letter, Recipient
+from channels.letter import Recipient
 from channels.webpush.message import (
     AUTH_OCTETS,
     LONGEST_PUSH,
@@ -47,7 +47,7 @@ from channels.webpush.message import (
     public_key_of,
 )
 from common.net.addresses import may_be_called
-from common.ports.channels import Field, ParsedDestination, read_fields
+from common.ports.channels import Field, ParsedDestination
 
 # RFC 8292 §2: at most 24 hours; half of it, for wrong clocks.
 GOOD_FOR = timedelta(hours=12)
@@ -141,7 +141,7 @@ PUSH_SERVICE = ApiService(
 )
 
 
-class WebPushChannel(Service):
+class WebPushChannel(Companion):
     """One lane for all devices, which is the account itself; push services are their domains.
 
     The browser's permission prompt is the consent; only a push can test a push service.
@@ -151,12 +151,11 @@ class WebPushChannel(Service):
     label = "Notifications on devices"
     sentence = "Notifies the phones and desktops of subscribers who turned it on at a newsletter’s page."
     public_sign_up = True
-    is_companion = True
     # By topic at the push service, by tag on the device.
     crash_policy = CrashPolicy.RESEND
     lane = LaneDefaults(serial=False, concurrency=10)
     address_field = "endpoint"
-    option_fields: tuple[Field, ...] = ()
+    only_account = DEVICES
     # From a PushSubscription of the Push API.
     destination_fields: tuple[Field, ...] = (
         Field("endpoint", "Endpoint", required=True, secret=True, clean=push_endpoint),
@@ -170,6 +169,7 @@ class WebPushChannel(Service):
         ),
     )
     service = PUSH_SERVICE
+    written = staticmethod(notification_of)
 
     def __init__(self, lane: LaneFacts = NO_LANE, *, timeout: float = PUSH_SECONDS, **options: Any) -> None:
         super().__init__(lane, timeout=timeout, **options)
@@ -178,9 +178,8 @@ class WebPushChannel(Service):
         # Apple allows a new token at most once an hour.
         self._tokens: dict[str, tuple[str, datetime]] = {}
 
-    def parse_destination(self, data: Mapping[str, str]) -> ParsedDestination:
-        """The `core` is hash@host: knowing the endpoint is enough to push. Raises InvalidDestination."""
-        given = read_fields(self.destination_fields, data, owner=self.label)
+    def destination(self, given: Mapping[str, str]) -> ParsedDestination:
+        """The `core` is hash@host: knowing the endpoint is enough to push."""
         host = (urlsplit(given["endpoint"]).hostname or "").lower()
         digest = sha256(given["endpoint"].encode()).digest()[:18]
         name = urlsafe_b64encode(digest).decode()
@@ -188,19 +187,13 @@ class WebPushChannel(Service):
             core=f"{name}@{host}", label=f"device {name[:6]} ({host})", secrets={**given}
         )
 
-    def lane_account(self, core: str, options: Mapping[str, str]) -> str:
-        return DEVICES
-
     def domain(self, core: str) -> str:
         return core.rpartition("@")[2]
 
-    def composer(self, letter: Letter) -> Callable[[Recipient], Message[Any]]:
-        body, refusal = body_or_refusal(lambda: notification_of(letter))
-        return lambda to: Message(body, to.config, {**to.secrets, "leave": to.unsubscribe_url}, refusal)
+    def message(self, body: Any, to: Recipient, refusal: str) -> Message[Any]:
+        return Message(body, to.config, {**to.secrets, "leave": to.unsubscribe_url}, refusal)
 
-    def preview(self, message: Message[Notification]) -> Looks:
-        if message.refusal:
-            return Looks("", refusal=message.refusal)
+    def looks(self, message: Message[Notification]) -> Looks:
         body = message.body
         payload = body.payload(topic_of(""), message.secrets["leave"])
         return Looks(f"{body.title}\n{body.text}", len(payload), LONGEST_PUSH)
