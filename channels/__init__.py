@@ -8,6 +8,8 @@ import pkgutil
 from functools import cache
 from importlib import import_module
 
+from django.utils.module_loading import import_string
+
 from channels.base import Channel
 from common.ports import channels
 
@@ -26,19 +28,13 @@ def _found() -> dict[str, tuple[str, str]]:
 CHANNELS = _found()
 
 
-def _load(path: str) -> type:
-    module, _, name = path.rpartition(".")
-    loaded: type = getattr(import_module(module), name)
-    return loaded
-
-
 def register_all() -> None:
     for kind, _ in CHANNELS.values():
-        channels.register(_load(kind)())
+        channels.register(import_string(kind)())
 
 
 @cache
 def channel(key: str) -> Channel:
     """Return one object per process. Raises KeyError."""
-    made: Channel = _load(CHANNELS[key][1])()
+    made: Channel = import_string(CHANNELS[key][1])()
     return made

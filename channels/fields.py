@@ -34,6 +34,11 @@ def matching(pattern: str, refusal: str) -> Callable[[str], str]:
     return clean
 
 
+# For people to open.
+page_address = matching(
+    rf"(?!.{{{LONGEST_URL + 1}}})https?://[!-~]+",
+    "an address begins with https://, such as https://discord.gg/….",
+)
 # For use in a header.
 secret_word = matching(r"[!-~]{1,500}", "a token has no such characters.")
 
@@ -69,13 +74,6 @@ def posting_url(example: str) -> Callable[[str], str]:
             ) from None
 
     return clean
-
-
-def page_address(typed: str) -> str:
-    """Check an address that people open."""
-    if len(typed) > LONGEST_URL or not re.fullmatch(r"https?://[!-~]+", typed):
-        raise ValueError("an address begins with https://, such as https://discord.gg/….")
-    return typed
 
 
 def server(name: str, label: str, *, example: str) -> Field:

@@ -12,9 +12,9 @@ from urllib.parse import urlencode
 
 from channels.base import Outcome, Sent
 from channels.fields import needed, secret, secret_word
-from channels.http.client import ApiClient, ApiSession, Failed, UnreadableAnswer
+from channels.http.client import ApiClient, Failed, UnreadableAnswer
 from channels.http.outcomes import ApiService
-from channels.http.transport import ApiResponse
+from channels.http.transport import ApiResponse, Transport
 from common.clock import utcnow
 from common.ports.channels import Field
 from common.refused import Refused
@@ -188,8 +188,8 @@ def ask_service(act: Callable[[ApiClient], T], url: str, service: str, *, hidden
         code=lambda answer: answer.at("error"),
         hides_failures_in=frozenset({200}),
     )
-    with closing(ApiSession()) as session:
-        client = ApiClient(session.transport, url, speaks, utcnow(), secrets=hidden, timeout=session.timeout)
+    with closing(Transport()) as transport:
+        client = ApiClient(transport, url, speaks, utcnow(), secrets=hidden)
         try:
             return act(client)
         except Failed as failed:

@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from email.utils import format_datetime, parsedate_to_datetime
+from email.utils import format_datetime
 from functools import lru_cache
 from hashlib import sha256
 from typing import Any
@@ -29,6 +29,7 @@ from http_message_signatures import InvalidSignature as InvalidMessageSignature
 from http_sf import parse
 
 from channels.activitypub.message import ACTIVITY_JSON
+from common.formats.written_dates import mail_date
 
 # Mastodon's for requests without an end, and its tolerance for clocks.
 WINDOW = timedelta(hours=1)
@@ -203,7 +204,8 @@ def check_time(headers: Mapping[str, str], now: datetime) -> None:
         created = names.get("created") if "(created)" in names.get("headers", "") else None
         expires = names.get("expires")
         if created is None:
-            created = _seconds(headers.get("date", ""))
+            date = mail_date(headers.get("date", ""))
+            created = int(date.timestamp()) if date else 0
     try:
         moment = datetime.fromtimestamp(int(created or 0), UTC)
         until = datetime.fromtimestamp(int(expires), UTC) if expires else moment + WINDOW
@@ -271,11 +273,3 @@ def _base(request: SignedRequest, target: str, covered: list[str], parameters: M
             raise ValueError(name)
         lines.append(f"{name}: {value}")
     return "\n".join(lines).encode()
-
-
-def _seconds(date: str) -> int:
-    try:
-        moment = parsedate_to_datetime(date)
-    except (ValueError, TypeError):
-        return 0
-    return int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp())

@@ -69,16 +69,12 @@ def handle(typed: str) -> str:
     return name.lower()
 
 
+did = fields.matching(DID.pattern, "this isn’t the DID of an account.")
+
+
 def app_password(typed: str) -> str:
     if len(typed) > 256 or not typed.isprintable():
         raise ValueError("an app password has no such characters, or is shorter.")
-    return typed
-
-
-def did(typed: str) -> str:
-    """Raises ValueError."""
-    if not DID.fullmatch(typed):
-        raise ValueError("this isn’t the DID of an account.")
     return typed
 
 

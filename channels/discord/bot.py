@@ -1,9 +1,9 @@
 """A bot, which can look up messages after a lost answer."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import Any, TypeVar
+from typing import Any
 
 from channels import fields
 from channels.base import Ambiguous, CrashPolicy, LaneDefaults, LaneFacts, Outcome, Permanent, Sent, Temporary
@@ -31,7 +31,6 @@ from channels.http.transport import ApiResponse
 from common.ports.channels import InvalidDestination, ParsedDestination
 from common.truncation import plain_line
 
-T = TypeVar("T")
 ANNOUNCEMENT, THREADS_BENEATH, THREADS = "5", ("0", "5"), ("10", "11", "12")
 # Discord's maximum.
 MESSAGES_LOOKED_AT = 100
@@ -181,7 +180,7 @@ class DiscordBotBridge(DiscordService):
             guild = answer.at("guild_id")
             return name_of(answer), int(answer.at("type")), snowflake(guild) if guild else "", _tags(answer)
 
-        name, kind, guild, tags = self._ask(api, f"/channels/{config['channel_id']}", read)
+        name, kind, guild, tags = api.call("GET", f"/channels/{config['channel_id']}", read=read)
         if kind in HOLD_CHANNELS or not guild:
             raise InvalidDestination(
                 "channel_id: this channel doesn’t accept posts. Enter the ID of a server’s channel."
@@ -193,7 +192,7 @@ class DiscordBotBridge(DiscordService):
         def read(answer: ApiResponse) -> str:
             return name_of(answer, "username") or snowflake(answer.at("id"))
 
-        return self._ask(api, "/users/@me", read)
+        return api.call("GET", "/users/@me", read=read)
 
     def _webhook(self, api: ApiClient, *, anew: bool = False) -> str:
         """Return the path of the bot's webhook, new if necessary; "" if not allowed. Raises Failed."""
@@ -209,7 +208,7 @@ class DiscordBotBridge(DiscordService):
 
     def _found_webhook(self, api: ApiClient) -> str:
         me, place = self._me(api), self._place_of_webhooks(api)
-        for webhook in self._ask(api, place, _objects):
+        for webhook in api.call("GET", place, read=_objects):
             if _creator(webhook) == me and (path := self._path_of(webhook)):
                 return path
         return api.call(
@@ -220,13 +219,15 @@ class DiscordBotBridge(DiscordService):
         channel = api.config.get("channel_id", "")
         if _own_thread(api):
             # Threads use their channel's webhooks.
-            channel = self._ask(api, f"/channels/{channel}", lambda answer: snowflake(answer.at("parent_id")))
+            channel = api.call(
+                "GET", f"/channels/{channel}", read=lambda answer: snowflake(answer.at("parent_id"))
+            )
         return f"/channels/{channel}/webhooks"
 
     def _creators(self, api: ApiClient) -> dict[str, str]:
         """Return {} if the bot may not ask. Raises Failed."""
         try:
-            webhooks = self._ask(api, self._place_of_webhooks(api), _objects)
+            webhooks = api.call("GET", self._place_of_webhooks(api), read=_objects)
         except Failed:
             if code_of(api.answer) not in NO_WEBHOOKS:
                 raise
@@ -270,10 +271,10 @@ class DiscordBotBridge(DiscordService):
         place = _channel(api, body)
         try:
             me = self._me(api)
-            newest = self._ask(api, f"{place}/messages?limit={MESSAGES_LOOKED_AT}", _objects)
+            newest = api.call("GET", f"{place}/messages?limit={MESSAGES_LOOKED_AT}", read=_objects)
             # Without the right to read the history, a channel looks empty.
-            is_told_all = bool(newest) or not self._ask(
-                api, place, lambda answer: answer.at("last_message_id")
+            is_told_all = bool(newest) or not api.call(
+                "GET", place, read=lambda answer: answer.at("last_message_id")
             )
             creators = self._creators(api) if any(map(_webhook_of, newest)) else {}
         except Failed as failed:
@@ -302,10 +303,7 @@ class DiscordBotBridge(DiscordService):
         return Ambiguous(f"Couldn’t check whether it arrived: {hidden}.", holds=True)
 
     def _me(self, api: ApiClient) -> str:
-        return self._ask(api, "/users/@me", lambda answer: snowflake(answer.at("id")))
-
-    def _ask(self, api: ApiClient, path: str, read: Callable[[ApiResponse], T]) -> T:
-        return api.call("GET", path, read=read)
+        return api.call("GET", "/users/@me", read=lambda answer: snowflake(answer.at("id")))
 
     def _followed_up(self, api: ApiClient, body: Post, outcome: Outcome) -> Outcome:
         """Crosspost a posted message or begin its thread, each once.

@@ -7,7 +7,6 @@ from channels.discord.message import MOST_TAGS, NO_FOOTER, THREAD_NAME_LIMIT
 from channels.http.links import postable
 from channels.wording import checked_template
 from common.ports.channels import Field
-from common.truncation import plain_line
 from subscriptions.rules.post_rules import LONGEST_WORD, MOST_WORDS, InvalidWords, read_words, typed_words
 
 SENDER_LIMIT, FOOTER_LIMIT = 80, 200
@@ -46,9 +45,7 @@ def tags(typed: str) -> str:
 
 
 def sender_name(typed: str) -> str:
-    name = plain_line(typed)
-    if len(name) > SENDER_LIMIT:
-        raise ValueError(f"at most {SENDER_LIMIT} characters.")
+    name = fields.words_of_at_most(SENDER_LIMIT)(typed)
     if any(taken in name.lower() for taken in _TAKEN_NAMES) or name.lower() in ("everyone", "here"):
         raise ValueError(
             "Discord doesn’t allow names that contain “discord” or “clyde”, or “everyone” or “here”."

@@ -33,9 +33,6 @@ class EmailChannel(Channel):
     def domain(self, core: str) -> str:
         return core.rpartition("@")[2]
 
-    def compose(self, letter: Letter, recipient: Recipient) -> MailMessage:
-        return self.form(letter).message(recipient)
-
     def form(self, letter: Letter) -> WireLetter:
         return WireLetter(
             letter,

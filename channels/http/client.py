@@ -5,11 +5,9 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from functools import cached_property, partial
+from functools import partial
 from typing import Any, Protocol, TypeVar
 from urllib.parse import quote, urlsplit
-
-import requests
 
 from channels.base import Ambiguous, Message, Outcome, Permanent, Sent, Temporary
 from channels.http.outcomes import ApiService, of_answer, of_failure
@@ -234,29 +232,3 @@ def told_at_fields(
         else:
             field, text = address, f"it couldn’t be checked. {text}"
         raise InvalidDestination(f"{field}: {text}") from None
-
-
-class ApiSession:
-    """Used by one thread at a time. `session` replaces that of the safe client.
-
-    `timeout` is in seconds per request.
-    """
-
-    def __init__(self, *, session: requests.Session | None = None, timeout: float = TIMEOUT_SECONDS) -> None:
-        self._session, self.timeout = session, timeout
-
-    @cached_property
-    def transport(self) -> Transport:
-        return Transport(self._session)
-
-    def new_refusals(self) -> int:
-        """Return and reset the number."""
-        if "transport" not in self.__dict__:
-            return 0
-        refusals, self.transport.refusals = self.transport.refusals, 0
-        return refusals
-
-    def close(self) -> None:
-        if "transport" in self.__dict__:
-            self.transport.close()
-            del self.transport

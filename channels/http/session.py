@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from datetime import datetime
+from functools import cached_property
 from typing import Any
 
 import requests
@@ -24,9 +25,9 @@ from channels.base import (
     Sent,
     Temporary,
 )
-from channels.http.client import ApiClient, ApiSession, Failed, Target, secrets_in, told_at_fields
+from channels.http.client import ApiClient, Failed, Target, secrets_in, told_at_fields
 from channels.http.outcomes import ApiService
-from channels.http.transport import TIMEOUT_SECONDS
+from channels.http.transport import TIMEOUT_SECONDS, Transport
 from common.clock import utcnow
 from common.ports.channels import Field, InvalidDestination, ParsedDestination
 from common.truncation import DoesNotFit
@@ -39,9 +40,10 @@ NO_LANE = LaneFacts("", "")
 NO_CREDENTIALS = "the account has no token. Save it again."
 
 
-class ServiceSession(ApiSession, ABC):
+class ServiceSession(ABC):
     """Session of a service (see Session). Used by one thread at a time.
 
+    `session` replaces that of the safe client. `timeout` is in seconds per request.
     `post`, `find`, `checked` and the like raise Failed. `state` is kept for the lane's next sessions.
     """
 
@@ -62,9 +64,25 @@ class ServiceSession(ApiSession, ABC):
         session: requests.Session | None = None,
         timeout: float = TIMEOUT_SECONDS,
     ) -> None:
-        super().__init__(session=session, timeout=timeout)
+        self._session, self.timeout = session, timeout
         self.credentials, self.state = lane.credentials, dict(lane.state)
         self._kept = dict(lane.state)
+
+    @cached_property
+    def transport(self) -> Transport:
+        return Transport(self._session)
+
+    def new_refusals(self) -> int:
+        """Return and reset the number."""
+        if "transport" not in self.__dict__:
+            return 0
+        refusals, self.transport.refusals = self.transport.refusals, 0
+        return refusals
+
+    def close(self) -> None:
+        if "transport" in self.__dict__:
+            self.transport.close()
+            del self.transport
 
     def address(self, to: Target) -> str:
         return {**to.config, **to.secrets}[self.address_field]

@@ -32,9 +32,9 @@ from channels.http.client import ApiClient, Failed, UnreadableAnswer, first_acce
 from channels.http.links import StatusLimits, graphemes, status_length
 from channels.http.session import DeletingSession, EditingSession, carrying, not_looked_up, post_thread
 from channels.http.transport import ApiResponse
-from channels.http.uploads import Uploader, Uploads
 from channels.mastodon.client import MASTODON, NEEDED, OUR_SCOPES, SCOPES, WHO, WHO_BEFORE, Client
 from channels.mastodon.message import Status, instances, status_of
+from channels.mastodon.uploads import Uploads
 from channels.oauth import (
     AppUnknown,
     Authorisation,
@@ -137,8 +137,7 @@ class MastodonBridge(EditingSession, DeletingSession, Bridge):
             instance = self.known.get(api.url, client.instance)
         except Failed as failed:
             return failed.outcome if begun_at is None else not_looked_up(failed.outcome, holds=not key_holds)
-        repeats, uploads = key_holds and instance.honours_keys, Uploads(api.progress)
-        by = Uploader(client.upload, client.is_ready, instance.pictures, instance.alt)
+        repeats, uploads = key_holds and instance.honours_keys, Uploads(client, instance, api.progress)
         since = begun_at if begun_at and begun_at <= api.now else EPOCH
         look_up = partial(client.find, body, since=since) if begun_at and not repeats else None
 
@@ -147,7 +146,7 @@ class MastodonBridge(EditingSession, DeletingSession, Bridge):
 
             def post_one(text: str, key: str, before: str) -> Sent:
                 images = () if before or is_plain else body.images[: instance.images]
-                media = uploads.ready(images, by, api.now) if images else ()
+                media = uploads.ready(images, api.now) if images else ()
                 return client.post(body, text, key, media=media, before=before)
 
             return post_thread(texts, post_one, key=api.key, progress=api.progress, look_up=look_up)
@@ -255,9 +254,8 @@ class MastodonConnect(OAuth):
             "client_secret": app["client_secret"],
             "scope": "read:statuses",
         }
-        ask = partial(_post, f"{url}/oauth/token", form, lambda answer: a_secret(answer.at("access_token")))
         try:
-            ask_service(ask, url, host_of(url), hidden=(app["client_secret"],))
+            ask_service(partial(_token, url, form), url, host_of(url), hidden=(app["client_secret"],))
         except AppUnknown:
             return False
         except NotConnected:
@@ -282,9 +280,8 @@ class MastodonConnect(OAuth):
         if "code_verifier" in kept:
             more["code_verifier"] = kept["code_verifier"]
         form = token_form(code, return_url, app, **more)
-        ask = partial(_post, f"{url}/oauth/token", form, lambda answer: a_secret(answer.at("access_token")))
         hidden = (code, app["client_secret"], kept.get("code_verifier", ""))
-        token = ask_service(ask, url, host_of(url), hidden=hidden)
+        token = ask_service(partial(_token, url, form), url, host_of(url), hidden=hidden)
         return Grant({"instance_url": url, "access_token": token, "account": _account_of(url, token)})
 
 
@@ -316,5 +313,8 @@ def _said_of_oauth(url: str) -> Mapping[str, Any]:
     return {name: value for name, value in said.items() if isinstance(value, list)}
 
 
-def _post(url: str, form: Mapping[str, str], read: Any, client: ApiClient) -> str:
-    return str(client.call("POST", url, read=read, data=form))
+def _token(url: str, form: Mapping[str, str], client: ApiClient) -> str:
+    def read(answer: ApiResponse) -> str:
+        return a_secret(answer.at("access_token"))
+
+    return client.call("POST", f"{url}/oauth/token", read=read, data=form)

@@ -2,8 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime, timedelta
-from email.utils import parsedate_to_datetime
+from datetime import datetime, timedelta
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
@@ -17,6 +16,7 @@ from channels.http.session import NO_LANE
 from channels.http.transport import ApiResponse
 from channels.letter import Recipient
 from channels.sms.message import TWILIO, TWILIO_API, TextMessage, sms_of
+from common.formats.written_dates import mail_date
 from common.ports.channels import Field, InvalidDestination, ParsedDestination, read_fields
 
 T = TypeVar("T")
@@ -214,11 +214,9 @@ def _is_it(message: Mapping[str, Any], number: str, text: str, since: datetime) 
     # Trial accounts prepend a text.
     if message.get("to") != number or not isinstance(body, str) or not body.endswith(text):
         return False
-    try:
-        created = parsedate_to_datetime(str(message.get("date_created"))).astimezone(UTC)
-    except ValueError:
-        return False
-    return created >= since and bool(MESSAGE_SID.fullmatch(str(message.get("sid"))))
+    created = mail_date(str(message.get("date_created")))
+    is_recent = created is not None and created >= since
+    return is_recent and bool(MESSAGE_SID.fullmatch(str(message.get("sid"))))
 
 
 def _sid_of(answer: ApiResponse) -> str:

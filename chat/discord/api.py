@@ -8,7 +8,8 @@ from django.db import transaction
 
 from channels.base import Permanent, Sent, Temporary
 from channels.discord.service import BOT, agent, code_of
-from channels.http.client import ApiClient, ApiSession, Failed
+from channels.http.client import ApiClient, Failed
+from channels.http.transport import Transport
 from common.clock import utcnow
 from common.refused import Refused
 from delivery.lanes.lanes import count_refusals, resting_kinds
@@ -45,8 +46,8 @@ def is_resting() -> bool:
 
 def _asked(method: str, path: str, *, json: Any, headers: dict[str, str], secret: str) -> Any:
     url, now = f"{settings.DISCORD_API_URL}{path}", utcnow()
-    with closing(ApiSession()) as session:
-        client = ApiClient(session.transport, url, BOT, now, secrets=(secret,), timeout=session.timeout)
+    with closing(Transport()) as transport:
+        client = ApiClient(transport, url, BOT, now, secrets=(secret,))
         options = {} if json is None else {"json": json}
         try:
             return client.call(
@@ -54,7 +55,7 @@ def _asked(method: str, path: str, *, json: Any, headers: dict[str, str], secret
             )
         except Failed as failed:
             answer, outcome = client.transport.answer, failed.outcome
-            refusals = session.new_refusals()
+            refusals = transport.refusals
         words = "" if isinstance(outcome, Sent) else outcome.text
     if refusals:
         with transaction.atomic():

@@ -105,14 +105,15 @@ def _collect(value: Any, found: dict[str, None], *, told: bool) -> None:
 
 
 def items_of(answer: Any, count: int) -> list[Any]:
-    """Return the list with one item per message, if any."""
+    """Return the list with one item per message, if any, or the answer about a single message."""
     lists = [answer, *(answer.values() if isinstance(answer, dict) else ())]
-    return next((one for one in lists if isinstance(one, list) and len(one) == count), [])
+    single = [answer] if count == 1 and isinstance(answer, dict) else []
+    return next((one for one in lists if isinstance(one, list) and len(one) == count), single)
 
 
 def of_statuses(mail: Any, addresses: Sequence[str], target: EspSettings) -> list[Outcome]:
     answer = _json(mail.anymail_status.esp_response)
-    items = _items(answer, len(addresses))
+    items = items_of(answer, len(addresses))
     known = {address.lower(): status for address, status in mail.anymail_status.recipients.items()}
     return [
         _of_one(known.get(address.lower()), items[number] if items else None, target)
@@ -142,7 +143,7 @@ def of_api_error(
         return [outcome] * len(addresses)
     answer = _json(response)
     taken = 200 <= response.status_code < 300
-    items = _items(answer, len(addresses))
+    items = items_of(answer, len(addresses))
     if taken and items and all(isinstance(item, Mapping) and "ErrorCode" in item for item in items):
         return [_of_one(None, item, target) for item in items]
     if taken:
@@ -173,10 +174,6 @@ def _everywhere(
     outcome: Outcome | ServiceRefused, addresses: Sequence[str]
 ) -> list[Outcome] | ServiceRefused:
     return outcome if isinstance(outcome, ServiceRefused) else [outcome] * len(addresses)
-
-
-def _items(answer: Any, count: int) -> list[Any]:
-    return items_of(answer, count) or ([answer] if count == 1 and isinstance(answer, dict) else [])
 
 
 def _json(response: Any) -> Any:

@@ -37,7 +37,7 @@ class MailService:
 
     name: str
     backend: str
-    key: str
+    key: str = "api_key"
     secret: str = ""
     domain: str = ""
     options: Mapping[str, str] = field(default_factory=dict)
@@ -60,7 +60,6 @@ SERVICES: Mapping[str, MailService] = {
     "mailgun": MailService(
         "Mailgun",
         "mailgun",
-        "api_key",
         domain="sender_domain",
         regions={"us": "https://api.mailgun.net/v3", "eu": "https://api.eu.mailgun.net/v3"},
         style=Style.MERGE,
@@ -71,7 +70,6 @@ SERVICES: Mapping[str, MailService] = {
     "sendgrid": MailService(
         "SendGrid",
         "sendgrid",
-        "api_key",
         regions={"us": "https://api.sendgrid.com/v3/", "eu": "https://api.eu.sendgrid.com/v3/"},
         style=Style.MERGE,
         batch=500,
@@ -79,7 +77,6 @@ SERVICES: Mapping[str, MailService] = {
     "sparkpost": MailService(
         "SparkPost",
         "sparkpost",
-        "api_key",
         options={"subaccount": "subaccount"},
         regions={"us": "https://api.sparkpost.com/api/v1/", "eu": "https://api.eu.sparkpost.com/api/v1/"},
         style=Style.MERGE,
@@ -99,7 +96,6 @@ SERVICES: Mapping[str, MailService] = {
     "resend": MailService(
         "Resend",
         "resend",
-        "api_key",
         style=Style.LIST,
         batch=100,
         layout=Layout("", "subject", "html", "text"),
@@ -108,7 +104,6 @@ SERVICES: Mapping[str, MailService] = {
     "mailjet": MailService(
         "Mailjet",
         "mailjet",
-        "api_key",
         secret="secret_key",  # noqa: S106 - a setting's name
         style=Style.LIST,
         batch=50,
@@ -127,7 +122,6 @@ SERVICES: Mapping[str, MailService] = {
     "brevo": MailService(
         "Brevo",
         "brevo",
-        "api_key",
         style=Style.LIST,
         batch=500,
         layout=Layout("messageVersions", "subject", "htmlContent", "textContent"),
@@ -144,10 +138,8 @@ SERVICES: Mapping[str, MailService] = {
         untracked=False,
     ),
     "mailersend": MailService("MailerSend", "mailersend", "api_token", metadata=False, opens=_BRACES),
-    "mandrill": MailService("Mandrill", "mandrill", "api_key", opens=r"\*(?=\|)"),
-    "postal": MailService(
-        "Postal", "postal", "api_key", required=("api_url",), metadata=False, untracked=False
-    ),
+    "mandrill": MailService("Mandrill", "mandrill", opens=r"\*(?=\|)"),
+    "postal": MailService("Postal", "postal", required=("api_url",), metadata=False, untracked=False),
     "scaleway": MailService(
         "Scaleway",
         "scaleway",
@@ -156,7 +148,5 @@ SERVICES: Mapping[str, MailService] = {
         required=("project",),
         untracked=False,
     ),
-    "unisender-go": MailService(
-        "Unisender Go", "unisender_go", "api_key", required=("api_url",), opens=_BRACES
-    ),
+    "unisender-go": MailService("Unisender Go", "unisender_go", required=("api_url",), opens=_BRACES),
 }

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from channels.base import NOTHING, Ambiguous, Message, Permanent, Sent, Temporary
-from channels.http.uploads import MOST_LOOKS
 from channels.mastodon.message import Instance, Status, instances
+from channels.mastodon.uploads import MOST_LOOKS
 from channels.pictures import forget_pictures
 from common.ports.channels import InvalidDestination, ParsedDestination
 from feeds.parsing.entry import Media
