@@ -10,7 +10,6 @@ from channels.http.links import postable
 from channels.letter import Letter
 from common.html.balance import attributes
 from common.html.clean import clean, plain
-from common.html.clean import plain as without_tags
 from common.text import one_line
 from common.truncation import cut_to, plain_line
 from feeds.parsing.entry import Entry
@@ -128,7 +127,7 @@ def announcement_of(letter: Letter) -> Announcement:
     # An issue without html has its text from the newsletter's own code (delivery.issues.contents).
     is_own = letter.kind == "issue" and not letter.html
     own_summary = without_boilerplate(summary_of(entry), entry.boilerplate)
-    summary = without_tags((entry.summary or entry.content)[:MOST_HTML])
+    summary = plain((entry.summary or entry.content)[:MOST_HTML])
     pictures = images_of(entry)
     return replace(
         common,

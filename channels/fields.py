@@ -97,13 +97,6 @@ def choice(name: str, label: str, help: str, choices: Mapping[str, str]) -> Fiel
     return Field(name, label, help, choices=lambda: list(choices.items()), clean=str.lower)
 
 
-def pictures(*, most: int) -> Field:
-    """The default is one."""
-    counts = {count: count for count in ("1", "0", *map(str, range(2, most + 1)))}
-    help = "Number of a post’s pictures to include. If they fail, the post is published without them."
-    return choice("images", "Pictures", help, counts)
-
-
 def switch(name: str, label: str, help: str = "") -> Field:
     """The default is no."""
     return choice(name, label, help, {"": "No", "on": "Yes"})
@@ -115,6 +108,12 @@ def name(example: str) -> Field:
 
 
 PICTURE = choice("picture", "Picture", "", {"": "The post's first one", "no": "None"})
+PICTURES = choice(
+    "images",
+    "Pictures",
+    "Number of a post’s pictures to include. If they fail, the post is published without them.",
+    {count: count for count in "10234"},
+)
 ACCOUNT = needed("account", "Account", "A short name, such as bot.", nickname)
 LANGUAGE = Field(
     "language",

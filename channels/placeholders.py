@@ -13,17 +13,8 @@ from common.text import one_line, without_controls, words
 # Unchanged by `one_line`; nearly all values match.
 _PLAIN = re.compile("[!-~]*")
 BUILT_IN = (
-    "from",
-    "replyTo",
-    "to",
-    "toFull",
-    "toNickname",
-    "toEmail",
-    "toNicknameOrEmail",
-    "removeLink",
-    "manageLink",
-    "archiveLink",
-    "webLink",
+    *("from", "replyTo", "to", "toFull", "toNickname", "toEmail", "toNicknameOrEmail"),
+    *("removeLink", "manageLink", "archiveLink", "webLink"),
 )
 # RFC 5322 §3.2.3: a name with one of these needs quotes.
 _SPECIALS = re.compile(r'[()<>\[\]:;@\\,."]')

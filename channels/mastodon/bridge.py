@@ -89,7 +89,7 @@ class MastodonBridge(EditingSession, DeletingSession, Bridge):
         fields.choice("visibility", "Visibility", "", VISIBILITIES),
         fields.LANGUAGE,
         fields.line("spoiler", "Content warning", "Shown before each post.", most=LONGEST_WARNING),
-        fields.pictures(most=4),
+        fields.PICTURES,
         fields.HASHTAGS,
         fields.SUMMARY,
         fields.THREAD,

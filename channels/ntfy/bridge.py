@@ -177,11 +177,8 @@ class NtfyBridge(EditingSession, DeletingSession, Bridge):
 
 def sequence_id_of(key: str) -> str:
     """Ntfy allows 64 letters, digits, dashes and underscores; equal ids replace."""
-    return (
-        key
-        if re.fullmatch(rf"[-_A-Za-z0-9]{{1,{LONGEST_SEQUENCE_ID}}}", key)
-        else sha256(key.encode()).hexdigest()
-    )
+    is_allowed = re.fullmatch(rf"[-_A-Za-z0-9]{{1,{LONGEST_SEQUENCE_ID}}}", key)
+    return key if is_allowed else sha256(key.encode()).hexdigest()
 
 
 def _notes(shown: Mapping[str, Any]) -> Iterator[str]:

@@ -18,8 +18,7 @@ from channels.http.session import EditingSession
 from channels.http.transport import ApiResponse
 from channels.rules.webhooks import HTTP_GONE, KEY_PREFIX, secret_of, signed_headers
 from channels.wording import parts_of
-from common.html.clean import clean
-from common.html.clean import plain as without_tags
+from common.html.clean import clean, plain
 from common.ports.channels import Field
 from common.text import shortened
 from common.truncation import DoesNotFit, FittingPart, fit_parts, plain_line
@@ -178,7 +177,7 @@ def _sizes(entries: tuple[Entry, ...]) -> Iterator[list[dict[str, Any]]]:
 
 
 def _post(entry: Entry) -> dict[str, Any]:
-    words = entry.warning or without_tags((entry.summary or entry.content)[:MOST_HTML])
+    words = entry.warning or plain((entry.summary or entry.content)[:MOST_HTML])
     return {
         "title": _line(entry.title, MOST_TITLE),
         "link": postable(entry.link),

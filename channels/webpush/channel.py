@@ -231,7 +231,9 @@ class WebPushChannel(Companion):
         audience = origin_of(endpoint)
         token, until = self._tokens.get(audience, ("", now))
         if until <= now:
-            token = authorization(private, audience=audience, subject=contact(), now=now)
+            # RFC 8292 §2.1.
+            contact = f"mailto:{parseaddr(settings.DEFAULT_FROM_EMAIL)[1]}"
+            token = authorization(private, audience=audience, subject=contact, now=now)
             self._tokens[audience] = (token, now + GOOD_FOR / 2)
         return token
 
@@ -267,8 +269,3 @@ def _of_this_device(outcome: Outcome, host: str) -> Outcome:
     if text.startswith((f"{host} answered 401", f"{host} answered 403")):
         text += f" {NOT_ACCEPTED}"
     return replace(outcome, text=text, stops_lane=False, suspect=False)
-
-
-def contact() -> str:
-    """Return our address (RFC 8292 §2.1)."""
-    return f"mailto:{parseaddr(settings.DEFAULT_FROM_EMAIL)[1]}"

@@ -7,7 +7,6 @@ Text of a post that looks like a merge field is escaped.
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from anymail.message import AnymailMessage
@@ -41,14 +40,10 @@ def delivery_of(told: Mapping[str, object]) -> int | None:
     return number if 0 < number < 2**63 and is_stamp(METADATA_PURPOSE, f"{number:x}", given) else None
 
 
-@dataclass(frozen=True, slots=True)
-class Form:
-    subject: str
-    html: str
-    text: str
-
-
-def form(service: MailService, tokens: Iterable[str], *, subject: str, html: str, text: str) -> Form:
+def form(
+    service: MailService, tokens: Iterable[str], *, subject: str, html: str, text: str
+) -> dict[str, str]:
+    """Return the arguments with merge fields."""
     tokens = tuple(tokens)
     html = disarmed(html, service, tokens)
     if service.opens:
@@ -59,7 +54,7 @@ def form(service: MailService, tokens: Iterable[str], *, subject: str, html: str
             part.replace(token, service.merge_field.format(f"{token}t")) for part in (subject, text)
         )
         html = html.replace(token, service.merge_field.format(f"{token}h"))
-    return Form(subject, html, text)
+    return {"subject": subject, "html": html, "text": text}
 
 
 def data(service: MailService, placeholders: Mapping[str, str], values: Mapping[str, str]) -> dict[str, str]:
@@ -135,10 +130,10 @@ def merged_mail(
     service: MailService,
     host: str,
     *,
-    form: Form,
     data: Mapping[str, dict[str, str]],
+    **form: str,
 ) -> AnymailMessage:
-    mail = _mail(several, service, host, subject=form.subject, text=form.text, html=form.html)
+    mail = _mail(several, service, host, **form)
     mail.merge_data = dict(data)
     common = set.intersection(*(set(parts.headers.items()) for parts in several))
     mail.extra_headers = {

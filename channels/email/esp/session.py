@@ -80,7 +80,7 @@ class Group:
             several,
             service,
             self._host,
-            form=form(service, tokens, subject=subject, html=unfilled.html, text=unfilled.text),
+            **form(service, tokens, subject=subject, html=unfilled.html, text=unfilled.text),
             data={
                 one.address: data(service, letter.placeholders, values_for(letter, item.recipient))
                 for one, item in zip(several, items, strict=True)
