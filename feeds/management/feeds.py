@@ -1,4 +1,5 @@
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
@@ -8,7 +9,7 @@ from common.clock import utcnow
 from common.net.client import keeps_secrets
 from common.text import pluralize
 from feeds.adding.add import add_feed, alter_feed, feed_at
-from feeds.adding.discover import Candidate, Discovery, discover
+from feeds.adding.discover import discover
 from feeds.addresses import is_address
 from feeds.credentials import exposure, kind_of, split_address, without_secrets
 from feeds.hubs.subscriptions import read_pushes
@@ -30,12 +31,14 @@ from feeds.tags import checked_tag
 
 IN_JSON = ("feed_id", "ok", "error", "new", "changed", "vanished", "held", "excluded", "final")
 NAMED = ("url", "status")
+tags_argument = partial(argument, action="append", default=[], metavar="TAG")
+FEED = argument("id", type=whole, metavar="ID", help="The feed's number; “list_feeds” shows it.")
 
 
 class PreviewFeed(FeedletterCommand):
     help = "Reads a feed without storing anything, and says what would change."
     empty = "There are no posts in it."
-    arguments = (argument("id", type=whole, metavar="ID", help="The feed's number; “list_feeds” shows it."),)
+    arguments = (FEED,)
 
     def run(self, **options: Any) -> Result:
         feed = find_feed(options["id"])
@@ -44,23 +47,20 @@ class PreviewFeed(FeedletterCommand):
         if run.outcome == FAILED:
             raise CommandError(f"Feed {feed.pk} could not be read: {run.error}")
         if options["json"]:
-            return {**run_facts(run), "items": list(rows(run))}
+            return {
+                "id": feed.pk,
+                "outcome": run.outcome,
+                "http_status": run.status,
+                "warnings": list(run.warnings),
+                "counts": dict(run.events),
+                "left_out": run.more,
+                "items": list(rows(run)),
+            }
         for line in (f"{feed}: {sentence(run)}", *remarks(run)):
             self.stdout.write(line)
         if run.more:
             self.note(f"{run.more} more posts are left out.")
         return rows(run)
-
-
-def run_facts(run: DryRun) -> dict[str, Any]:
-    return {
-        "id": run.feed.pk,
-        "outcome": run.outcome,
-        "http_status": run.status,
-        "warnings": list(run.warnings),
-        "counts": dict(run.events),
-        "left_out": run.more,
-    }
 
 
 def rows(run: DryRun) -> Iterator[dict[str, Any]]:
@@ -89,17 +89,16 @@ class FindFeeds(FeedletterCommand):
             raise CommandError(discovery.problem)
         if discovery.unread:
             self.note(f"The page names {discovery.unread} more, which were not looked at.")
-        return [row(one) for one in discovery.candidates]
-
-
-def row(one: Candidate) -> dict[str, Any]:
-    return {
-        **shown_fields(one, "url title format posts"),
-        "newest": max((post.published for post in one.latest if post.published), default=None),
-        "comments": one.is_comments,
-        "watched_by": one.feed_id,
-        "warnings": list(one.warnings),
-    }
+        return [
+            {
+                **shown_fields(one, "url title format posts"),
+                "newest": max((post.published for post in one.latest if post.published), default=None),
+                "comments": one.is_comments,
+                "watched_by": one.feed_id,
+                "warnings": list(one.warnings),
+            }
+            for one in discovery.candidates
+        ]
 
 
 Access = dict[str, str] | None
@@ -108,16 +107,14 @@ Access = dict[str, str] | None
 class AddFeed(FeedletterCommand):
     help = "Adds a feed and reads it for the first time."
     option_names = {**OPTION_NAMES, "url": "URL", "start_count": "--last"}  # noqa: RUF012
+    arguments = (
+        argument("url", metavar="URL", help="A feed, or a page that has one, such as https://example.org"),
+        tags_argument("--tag", help="May be given several times."),
+        partial(add_settings, defaults=True),
+        add_credentials,
+    )
 
     def add_options(self, parser: CommandParser) -> None:
-        parser.add_argument(
-            "url", metavar="URL", help="A feed, or a page that has one, such as https://example.org"
-        )
-        parser.add_argument(
-            "--tag", action="append", default=[], metavar="TAG", help="May be given several times."
-        )
-        add_settings(parser, defaults=True)
-        add_credentials(parser)
         which = parser.add_mutually_exclusive_group()
         which.add_argument("--from-now", action="store_true", help="Send new posts only (the usual choice).")
         which.add_argument("--last", type=positive, metavar="N", help="Send the last N posts too.")
@@ -152,17 +149,13 @@ class AddFeed(FeedletterCommand):
         if discovery.best is None:
             raise CommandError(discovery.problem)
         if discovery.only is None and not discovery.is_feed:
-            raise CommandError(several(discovery))
+            listed = "; ".join(f"{one.title}: {one.url}" for one in discovery.candidates)
+            raise CommandError(f"The page has several feeds. Give the address of one of them: {listed}")
         feed = (discovery.only or discovery.best).url
         if not discovery.is_feed:
             self.note(f"{without_secrets(url)} is a page; its feed is {feed}")
         # Another host must not get them.
         return feed, access if keeps_secrets(discovery.asked, feed) else None
-
-
-def several(found: Discovery) -> str:
-    listed = "; ".join(f"{one.title}: {one.url}" for one in found.candidates)
-    return f"The page has several feeds. Give the address of one of them: {listed}"
 
 
 def start(options: dict[str, Any]) -> dict[str, Any]:
@@ -174,21 +167,20 @@ def start(options: dict[str, Any]) -> dict[str, Any]:
 class AlterFeed(FeedletterCommand):
     help = "Changes a feed."
     option_names = OPTION_NAMES
-
-    def add_options(self, parser: CommandParser) -> None:
-        parser.add_argument("id", type=whole, metavar="ID", help="The feed's number; “list_feeds” shows it.")
-        parser.add_argument("--url", help="The new address. Posts already there aren’t sent.")
-        parser.add_argument(
+    arguments = (
+        FEED,
+        argument("--url", help="The new address. Posts already there aren’t sent."),
+        argument(
             "--status",
             choices=("active", "paused", "stopped"),
             help="Paused and stopped feeds aren’t read, and no issue waits for them.",
-        )
-        tag: dict[str, Any] = {"action": "append", "default": [], "metavar": "TAG"}
-        parser.add_argument("--tag", **tag, help="Give it a tag. May be given several times.")
-        parser.add_argument("--untag", **tag, help="Remove a tag. May be repeated.")
-        add_settings(parser, defaults=False)
-        add_credentials(parser)
-        parser.add_argument("--no-credentials", action="store_true", help="Delete them.")
+        ),
+        tags_argument("--tag", help="Give it a tag. May be given several times."),
+        tags_argument("--untag", help="Remove a tag. May be repeated."),
+        partial(add_settings, defaults=False),
+        add_credentials,
+        argument("--no-credentials", action="store_true", help="Delete them."),
+    )
 
     def run(self, **options: Any) -> Result:
         feed = find_feed(options["id"])
@@ -238,8 +230,9 @@ def shown(feed: Feed, name: str) -> str:
 class DecideFeed(FeedletterCommand):
     help = "Sends or drops the posts that a feed holds for you. “list_feeds --health held” lists such feeds."
 
+    arguments = (FEED,)
+
     def add_options(self, parser: CommandParser) -> None:
-        parser.add_argument("id", type=whole, metavar="ID", help="The feed's number; “list_feeds” shows it.")
         what = parser.add_mutually_exclusive_group(required=True)
         what.add_argument("--send", action="store_true", help="Send them once settled.")
         what.add_argument(
@@ -270,7 +263,8 @@ class Poll(FeedletterCommand):
             "failed": len(failed),
             "feeds": [{name: getattr(one, name) for name in IN_JSON} for one in results],
         }
-        return Printed("\n".join([summary(results, len(failed)), *map(failure, failed)]), facts)
+        failures = (f"Feed {result.feed_id}: {result.error}" for result in failed)
+        return Printed("\n".join([summary(results, len(failed)), *failures]), facts)
 
 
 def summary(results: list[PollRow], failed: int) -> str:
@@ -282,10 +276,6 @@ def summary(results: list[PollRow], failed: int) -> str:
     more = f", {excluded} not for newsletters" if excluded else ""
     more += f", {pluralize(failed, 'feed')} failed" if failed else ""
     return f"Read {feeds}: {pluralize(new, 'new post')}, {changed} changed{more}."
-
-
-def failure(result: PollRow) -> str:
-    return f"Feed {result.feed_id}: {result.error}"
 
 
 class IncludeItem(FeedletterCommand):

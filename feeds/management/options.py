@@ -22,10 +22,6 @@ OPTION_NAMES: Mapping[str, str] = {
 LONGEST_SECRET = 10_000
 
 
-def option(name: str) -> str:
-    return "--" + name.replace("_", "-")
-
-
 def add_settings(parser: CommandParser, *, defaults: bool) -> None:
     parser.add_argument(
         "--ping",
@@ -42,7 +38,8 @@ def settings(options: Mapping[str, Any]) -> dict[str, Any]:
     if not options["ping"]:
         return given
     if twice := next((name for name in TIMES if name in given), None):
-        raise CommandError(f"--ping sets all four timings to 0: leave out {option(twice)}, or --ping.")
+        name = twice.replace("_", "-")
+        raise CommandError(f"--ping sets all four timings to 0: leave out --{name}, or --ping.")
     return {**given, **dict.fromkeys(TIMES, 0)}
 
 
