@@ -1,5 +1,3 @@
 from feeds.admin.feed import FeedAdmin
 from feeds.admin.item import ItemAdmin
 from feeds.admin.tag import TagAdmin
-
-__all__ = ["FeedAdmin", "ItemAdmin", "TagAdmin"]

@@ -44,7 +44,7 @@ from feeds.hubs.subscriptions import ask_again, is_reachable, offered
 from feeds.models import Feed, HubSubscription, Item
 from feeds.models.feed import A_MONTH
 from feeds.polling.poll import poll_feed, request_poll
-from feeds.rules.websub import SILENT_AFTER, hub_is_live
+from feeds.rules.websub import SILENT_AFTER, TAKES_PUSHES, hub_is_live
 
 SWITCHED_OFF = (
     "{} can push new posts, but “Let its hub push posts” is off. The feed is read regularly instead."
@@ -209,10 +209,7 @@ def describe_pushes(row: HubSubscription, now: datetime) -> str:
         return f"They can’t arrive: the hub can’t reach SITE_URL ({settings.SITE_URL})."
     if hub_is_live(row.state, row.expires_at, row.missed, now):
         return "New posts are pushed when they are published, so the feed is read less often."
-    if (
-        row.state in (HubSubscription.State.ACTIVE, HubSubscription.State.PENDING)
-        and row.missed >= SILENT_AFTER
-    ):
+    if row.state in TAKES_PUSHES and row.missed >= SILENT_AFTER:
         return "The hub missed the latest posts. Until it works again, the feed is read as if it had no hub."
     wait = row.next_at - now
     again = f"We ask again {f'in {ago(wait)}' if wait.total_seconds() > 0 else 'within a minute'}."

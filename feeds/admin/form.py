@@ -41,14 +41,27 @@ def text_field(label: str, limit: int) -> forms.CharField:
     return forms.CharField(label=label, required=False, max_length=limit, widget=widget)
 
 
-class CredentialsForm(forms.Form):
-    """Mixin for a form with a feed as `instance`."""
-
+class FeedForm(forms.ModelForm):  # type: ignore[type-arg]
     user = text_field("User name", MAX_VALUE)
     password = secret_field("Password")
     header = text_field("Header", MAX_HEADER_NAME)
     value = secret_field("Value of the header")
     forget = forms.BooleanField(label="Delete what is stored", required=False, widget=UnfoldBooleanWidget())
+    tags = TagsField()
+
+    class Meta:
+        model = Feed
+        fields = ("url", "title", *DELAYS, *READING_FIELDS)
+        labels = FIELD_LABELS
+        widgets = {  # noqa: RUF012
+            "url": UnfoldAdminTextInputWidget(),
+            "title": UnfoldAdminTextInputWidget(),
+        }
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if self.instance.pk:
+            self.initial["tags"] = ", ".join(in_order(tag.name for tag in self.instance.tags.all()))
 
     def credentials(self) -> dict[str, str] | None:
         """Return {} to delete what is stored, None to keep it."""
@@ -66,35 +79,6 @@ class CredentialsForm(forms.Form):
             except ValidationError as error:
                 for name, messages in error.message_dict.items():
                     self.add_error(name if name in self.fields else "user", messages)
-        return data
-
-
-def intro(feed: Feed) -> str:
-    stored = kind_of(feed)
-    if not stored:
-        return INTRO
-    return f"{INTRO} Stored now: {stored}. What you type replaces it; leave the fields empty to keep it."
-
-
-class FeedForm(CredentialsForm, forms.ModelForm):  # type: ignore[type-arg]
-    tags = TagsField()
-
-    class Meta:
-        model = Feed
-        fields = ("url", "title", *DELAYS, *READING_FIELDS)
-        labels = FIELD_LABELS
-        widgets = {  # noqa: RUF012
-            "url": UnfoldAdminTextInputWidget(),
-            "title": UnfoldAdminTextInputWidget(),
-        }
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        if self.instance.pk:
-            self.initial["tags"] = ", ".join(in_order(tag.name for tag in self.instance.tags.all()))
-
-    def clean(self) -> dict[str, Any]:
-        data = super().clean()
         shortest, longest = data.get("min_delay_minutes"), data.get("max_delay_minutes")
         if shortest is not None and longest is not None and longest < shortest:
             message = "“At the latest after” must not be less than “Not before”."
@@ -106,6 +90,13 @@ class FeedForm(CredentialsForm, forms.ModelForm):  # type: ignore[type-arg]
         changes = {name: data[name] for name in self.changed_data if name in EDITABLE}
         given = self.credentials()
         return changes if given is None else {**changes, "credentials": given}
+
+
+def intro(feed: Feed) -> str:
+    stored = kind_of(feed)
+    if not stored:
+        return INTRO
+    return f"{INTRO} Stored now: {stored}. What you type replaces it; leave the fields empty to keep it."
 
 
 def fieldsets(feed: Feed) -> Any:

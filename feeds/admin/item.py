@@ -35,6 +35,7 @@ WHY_FLOODS_ARE_HELD = (
     "the next ones are not held."
 )
 ASK_AGAIN = "To be asked again, switch “hold floods” off, save, and switch it on."
+SENT, NOT_SENT = "will be sent once settled", "won’t be sent"
 WITHDRAWN = "removed"
 HELD = "held for you"
 STATE_LABELS = {
@@ -89,12 +90,8 @@ class HeldFilter(SimpleListFilter):
 
     def queryset(self, request: HttpRequest, queryset: "QuerySet[Any]") -> "QuerySet[Any]":
         held = Q(state="unassigned", vanished_at=None, held_at__isnull=False)
-        match self.value():
-            case "yes":
-                return queryset.filter(held)
-            case "no":
-                return queryset.exclude(held)
-        return queryset
+        rows = {"yes": queryset.filter(held), "no": queryset.exclude(held)}
+        return rows.get(self.value() or "", queryset)
 
 
 def held(feed: Feed) -> Part:
@@ -123,27 +120,19 @@ def holds_posts(feed: Feed) -> bool:
 
 
 def send_all(request: HttpRequest, keys: list[int]) -> str:
-    return released(release(feed_ids=keys, now=utcnow()))
+    return decided(release(feed_ids=keys, now=utcnow()), SENT)
 
 
 def send_none(request: HttpRequest, keys: list[int]) -> str:
-    return dropped(exclude_held(feed_ids=keys, now=utcnow()))
+    return decided(exclude_held(feed_ids=keys, now=utcnow()), NOT_SENT)
 
 
-def released(count: int, of: int = 0) -> str:
-    said = f"{pluralize(count, 'post')} will be sent once settled."
-    return said + _not_held(of - count)
-
-
-def dropped(count: int, of: int = 0) -> str:
-    said = f"{pluralize(count, 'post')} won’t be sent."
-    return said + _not_held(of - count)
-
-
-def _not_held(others: int) -> str:
+def decided(count: int, becomes: str, of: int = 0) -> str:
+    said, others = f"{pluralize(count, 'post')} {becomes}.", of - count
     if others <= 0:
-        return ""
-    return f" {pluralize(others, 'other')} {'was' if others == 1 else 'were'} not held, so nothing changed."
+        return said
+    were = "was" if others == 1 else "were"
+    return f"{said} {pluralize(others, 'other')} {were} not held, so nothing changed."
 
 
 def what_not_sending_does(count: int) -> list[str]:
@@ -194,11 +183,11 @@ def is_held(item: Item) -> bool:
 
 
 def send_held(request: HttpRequest, keys: list[int]) -> str:
-    return released(release(item_ids=keys, now=utcnow()), len(keys))
+    return decided(release(item_ids=keys, now=utcnow()), SENT, len(keys))
 
 
 def drop_held(request: HttpRequest, keys: list[int]) -> str:
-    return dropped(exclude_held(item_ids=keys, now=utcnow()), len(keys))
+    return decided(exclude_held(item_ids=keys, now=utcnow()), NOT_SENT, len(keys))
 
 
 @admin.register(Item)

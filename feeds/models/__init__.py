@@ -1,17 +1,3 @@
 from feeds.models.feed import Feed, Host, HubSubscription, Tag
 from feeds.models.item import Item, ItemPage, ItemVersion, TrackedItem
 from feeds.models.poll import FeedDocument, Poll, Push
-
-__all__ = [
-    "Feed",
-    "FeedDocument",
-    "Host",
-    "HubSubscription",
-    "Item",
-    "ItemPage",
-    "ItemVersion",
-    "Poll",
-    "Push",
-    "Tag",
-    "TrackedItem",
-]
