@@ -121,8 +121,6 @@ def delete_tags(*, tags: Iterable[int]) -> int:
 def sweep(tags: Iterable[Tag]) -> None:
     """Delete tags without feeds, in the caller's transaction."""
     pks = [tag.pk for tag in tags]
-    if not pks:
-        return
     locked = Tag.objects.select_for_update().filter(pk__in=pks).order_by("pk")
     unused = [tag.pk for tag in locked if not tag.feeds.exists()]
     Tag.objects.filter(pk__in=unused).delete()

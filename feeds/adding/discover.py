@@ -327,8 +327,7 @@ def _search(hunt: _Hunt, first: Looked) -> Found:
         return []
     if found := _feeds(hunt, sorted(page.anchors, key=lambda link: link.is_comments)):
         return found
-    usual = well_known(first.base)
-    for some in batched(usual, AT_A_TIME):
+    for some in batched(well_known(first.base), AT_A_TIME):
         if found := _feeds(hunt, map(Link, some)):
             return found
     return []

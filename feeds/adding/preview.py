@@ -89,7 +89,8 @@ def look(
         fetched = http.get(url, headers=headers, timeout=seconds, max_bytes=max_bytes)
     except FetchError as error:
         return Looked(url, url, error=str(error))
-    place, base = settled(url, fetched.redirects), without_controls(fetched.url)
+    place = without_controls(permanent_target(url, fetched.redirects) or url)
+    base = without_controls(fetched.url)
     if not 200 <= fetched.status < 300:
         return Looked(place, base, fetched.status, error=refusal(fetched.status))
     return read_document(Looked(place, base, fetched.status, fetched.body, content_type(fetched)))
@@ -122,10 +123,6 @@ def _parsed(answer: Looked) -> tuple[ParsedFeed | None, str]:
         return parse(answer.body, content_type=answer.content_type, url=answer.base), ""
     except ParseError as failure:
         return None, str(failure)
-
-
-def settled(url: str, redirects: tuple[tuple[int, str], ...]) -> str:
-    return without_controls(permanent_target(url, redirects) or url)
 
 
 def refusal(status: int) -> str:

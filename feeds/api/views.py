@@ -37,21 +37,8 @@ class FeedSerializer(serializers.ModelSerializer[Feed]):
     class Meta:
         model = Feed
         fields = (
-            "id",
-            "url",
-            "title",
-            "site_url",
-            "language",
-            "tags",
-            "status",
-            "added_at",
-            "last_polled_at",
-            "next_poll_at",
-            "next_poll_why",
-            "failing_since",
-            "last_error",
-            "warning",
-            "held_since",
+            *("id", "url", "title", "site_url", "language", "tags", "status", "added_at", "last_polled_at"),
+            *("next_poll_at", "next_poll_why", "failing_since", "last_error", "warning", "held_since"),
             "dropping",
             *(name for name in SETTINGS if name != "title"),
             "rhythm_minutes",
@@ -69,20 +56,8 @@ class ItemSerializer(serializers.ModelSerializer[Item]):
     class Meta:
         model = Item
         fields = (
-            "id",
-            "feed",
-            "guid",
-            "link",
-            "title",
-            "published_at",
-            "state",
-            "reason",
-            "first_seen",
-            "stable_since",
-            "last_checked",
-            "final_at",
-            "vanished_at",
-            "held_at",
+            *("id", "feed", "guid", "link", "title", "published_at", "state", "reason", "first_seen"),
+            *("stable_since", "last_checked", "final_at", "vanished_at", "held_at"),
         )
         read_only_fields = fields
 

@@ -33,22 +33,10 @@ def confirm(*, token: str, mode: str, topic: str, now: datetime, lease: str = ""
     if row.state == HubSubscription.State.LEAVING:
         return bool(same.delete()[0])
     if mode == "denied":
-        denied = shortened(one_line(reason), MAX_REASON)
-        return bool(
-            same.update(
-                state=HubSubscription.State.DENIED,
-                expires_at=None,
-                next_at=now + DENIED_FOR,
-                failures=0,
-                last_error=denied,
-            )
-        )
-    return bool(
-        same.update(
-            state=HubSubscription.State.ACTIVE,
-            expires_at=now + granted,
-            next_at=renew_at(now, granted),
-            failures=0,
-            last_error="",
-        )
-    )
+        state, expires_at, next_at = HubSubscription.State.DENIED, None, now + DENIED_FOR
+        error = shortened(one_line(reason), MAX_REASON)
+    else:
+        state, expires_at, next_at = HubSubscription.State.ACTIVE, now + granted, renew_at(now, granted)
+        error = ""
+    changed = same.update(state=state, expires_at=expires_at, next_at=next_at, failures=0, last_error=error)
+    return bool(changed)

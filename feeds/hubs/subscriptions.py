@@ -31,14 +31,22 @@ from feeds.parsing.discovery import links_of_header
 from feeds.parsing.entry import Channel
 from feeds.polling.poll import push_feed, request_poll
 from feeds.rules.pace import retry_at
-from feeds.rules.websub import USUAL_LEASE, Offer, ask_again_at, is_signed, may_change, next_act, offer
+from feeds.rules.websub import (
+    TAKES_PUSHES,
+    USUAL_LEASE,
+    Offer,
+    ask_again_at,
+    is_signed,
+    may_change,
+    next_act,
+    offer,
+)
 
 log = logging.getLogger(__name__)
 
 # A changed offer shows after a reading.
 LATELY = timedelta(minutes=3)
 HERE = ("localhost", "localhost.localdomain")
-KNOWN_TO_HUB = (HubSubscription.State.PENDING, HubSubscription.State.ACTIVE)
 # A worker that takes longer is dead.
 READER_LOST_AFTER = timedelta(minutes=5)
 PUSHES_A_PASS = 500
@@ -111,7 +119,7 @@ def change(*, feed_id: int, offer: Offer | None, now: datetime) -> None:
         return
     current = HubSubscription.objects.filter(feed_id=feed_id).first()
     if current is not None:
-        if current.state in KNOWN_TO_HUB and not may_change(current.made_at, now):
+        if current.state in TAKES_PUSHES and not may_change(current.made_at, now):
             return
         _leave(current.pk, now)
     if offer is not None:
@@ -141,8 +149,8 @@ def leave_hub(*, feed: Feed, now: datetime) -> None:
 def _leave(pk: int, now: datetime) -> None:
     """Detach the row, which remains until unsubscribed, if the hub knows it."""
     row = HubSubscription.objects.filter(pk=pk)
-    if not row.exclude(state__in=(*KNOWN_TO_HUB, HubSubscription.State.LEAVING)).delete()[0]:
-        row.filter(state__in=KNOWN_TO_HUB).update(
+    if not row.exclude(state__in=(*TAKES_PUSHES, HubSubscription.State.LEAVING)).delete()[0]:
+        row.filter(state__in=TAKES_PUSHES).update(
             state=HubSubscription.State.LEAVING,
             feed=None,
             next_at=now,

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from http import HTTPStatus
-from typing import assert_never
 
 from django.db import transaction
 from django.db.models import F, OuterRef, Q, Subquery
@@ -50,14 +49,11 @@ def mark_alerted(*, feeds: Iterable[Feed], what: What, now: datetime) -> int:
     kind = EventKind.RECOVERED if what == "recovered" else EventKind.FAILING
     emit(Event(kind, keys, now, {"gone": what == "gone"} if kind is EventKind.FAILING else {}))
     rows = Feed.objects.filter(pk__in=keys)
-    match what:
-        case "failing":
-            return rows.filter(alerted_at=None, failures__gt=0).update(alerted_at=now)
-        case "gone":
-            return rows.filter(status=Feed.Status.STOPPED).update(alerted_at=now)
-        case "recovered":
-            return rows.filter(alerted_at__isnull=False, failures=0).update(alerted_at=None)
-    assert_never(what)
+    if what == "recovered":
+        return rows.filter(alerted_at__isnull=False, failures=0).update(alerted_at=None)
+    if what == "gone":
+        return rows.filter(status=Feed.Status.STOPPED).update(alerted_at=now)
+    return rows.filter(alerted_at=None, failures__gt=0).update(alerted_at=now)
 
 
 def how_many_fail() -> tuple[int, int]:

@@ -2,6 +2,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
+from operator import attrgetter
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
@@ -103,7 +104,8 @@ def _best(renditions: Sequence[Rendition]) -> Rendition:
     default = next((one for one in renditions if one.is_default), None)
     if default is None and renditions[0].medium.is_image:
         too_wide = [one for one in renditions if one.width > WIDEST]
-        default = max(fitting, key=_width) if fitting else min(too_wide or renditions[:1], key=_width)
+        width = attrgetter("width")
+        default = max(fitting, key=width) if fitting else min(too_wide or renditions[:1], key=width)
     best = default or max(renditions, key=_worth)
     alt = next((one.medium.alt for one in renditions if one.medium.alt), "")
     lengths = (
@@ -111,10 +113,6 @@ def _best(renditions: Sequence[Rendition]) -> Rendition:
     )
     length = best.medium.length or next(filter(None, lengths), None)
     return replace(best, medium=replace(best.medium, alt=best.medium.alt or alt, length=length))
-
-
-def _width(one: Rendition) -> int:
-    return one.width
 
 
 def _worth(one: Rendition) -> tuple[bool, int, int, int]:

@@ -94,15 +94,11 @@ def renew(*, token: UUID, hosts: Iterable[str], feeds: Iterable[int], now: datet
 
 
 def release_feeds(*, token: UUID, feeds: Iterable[int]) -> None:
-    keys = list(feeds)
-    if keys:
-        Feed.objects.filter(pk__in=keys, lease_token=token).update(**RELEASED)
+    Feed.objects.filter(pk__in=list(feeds), lease_token=token).update(**RELEASED)
 
 
 def release_hosts(*, token: UUID, hosts: Iterable[str], free_at: datetime | None) -> None:
-    names = list(hosts)
-    if names:
-        Host.objects.filter(name__in=names, lease_token=token).update(**RELEASED, free_at=free_at)
+    Host.objects.filter(name__in=list(hosts), lease_token=token).update(**RELEASED, free_at=free_at)
 
 
 def asks(feeds: Sequence[Feed], now: datetime) -> list[Ask]:

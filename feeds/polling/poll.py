@@ -11,7 +11,6 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import islice
-from typing import Protocol
 
 from django.conf import settings
 from django.db import transaction
@@ -137,7 +136,7 @@ def poll_due(
     A command includes feeds with recheck 0; `ignore_due` all that are watched.
     """
 
-    def candidates(now: datetime, also: Collection[int] = ()) -> FeedQuerySet:
+    def candidates(now: datetime, also: Collection[int]) -> FeedQuerySet:
         feeds = Feed.objects.watched().unleased(now)
         if ignore_due:
             return feeds
@@ -186,17 +185,15 @@ def request_poll(*, feed_ids: Iterable[int], now: datetime) -> int:
         return later.filter(pk__in=pks).update(next_poll_at=now, next_poll_why="hurry")
 
 
-class Candidates(Protocol):
-    def __call__(self, now: datetime, also: Collection[int] = ()) -> FeedQuerySet:
-        """Return feeds that may be read now, and any in `also`."""
-
-
 class PollingPass:
-    """Leases hosts, fetches their feeds in threads, records in this one. Polls each candidate once."""
+    """Leases hosts, fetches their feeds in threads, records in this one. Polls each candidate once.
+
+    `candidates` returns feeds that may be read now, and any of some keys.
+    """
 
     def __init__(
         self,
-        candidates: Candidates,
+        candidates: Callable[[datetime, Collection[int]], FeedQuerySet],
         *,
         clock: Callable[[], datetime],
         http: SafeClient,
@@ -229,7 +226,9 @@ class PollingPass:
     def _due(self) -> dict[str, deque[int]]:
         now = self._clock()
         limit = MOST_IN_A_PASS if self._budget.is_limited else None
-        rows = self._candidates(now).order_by("next_poll_at", "pk").values_list("pk", "host", "url")[:limit]
+        rows = (
+            self._candidates(now, ()).order_by("next_poll_at", "pk").values_list("pk", "host", "url")[:limit]
+        )
         places = {pk: (host or host_of_url(url), url) for pk, host, url in rows.iterator()}
         sharers: dict[tuple[str, str], list[int]] = defaultdict(list)
         for chunk in chunks(list(set(places.values()))):

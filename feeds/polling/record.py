@@ -51,25 +51,9 @@ GONE_NOW = "It is no longer read."
 GONE_YET = "It is asked again, and no longer read once that has held for a day."
 MOVED = "Its address is {} now: the server has redirected there for good at {} readings."
 READ_FIELDS = (
-    "url",
-    "host",
-    "floods_sent_at",
-    "first_polled_at",
-    "last_polled_at",
-    "fetched_through",
-    "hold_next",
-    "read_elsewhere_until",
-    "failures",
-    "failing_since",
-    "last_error",
-    "moved_to",
-    "moved_polls",
-    "gone_polls",
-    "gone_since",
-    "next_poll_at",
-    "next_poll_why",
-    "lease_token",
-    "lease_until",
+    *("url", "host", "floods_sent_at", "first_polled_at", "last_polled_at", "fetched_through", "hold_next"),
+    *("read_elsewhere_until", "failures", "failing_since", "last_error", "moved_to", "moved_polls"),
+    *("gone_polls", "gone_since", "next_poll_at", "next_poll_why", "lease_token", "lease_until"),
 )
 read_fields = attrgetter(*READ_FIELDS)
 POLL_FIELDS = [field for field in Poll._meta.concrete_fields if not field.primary_key]

@@ -25,24 +25,12 @@ ITEMS_INSERTED_TOGETHER = 500
 MOST_ONLY_READ = 20
 DROPPED = {
     "state": Item.State.EXCLUDED,
-    "entry": None,
     "content_hash": "",
-    "final_at": None,
-    "vanished_at": None,
-    "rolled_off_at": None,
-    "held_at": None,
-    "set_aside_at": None,
+    **dict.fromkeys(("entry", "final_at", "vanished_at", "rolled_off_at", "held_at", "set_aside_at")),
 }
 TRACKED_COLUMNS = (
-    "until",
-    "content_hash",
-    "item__link_hash",
-    "item__published_at",
-    "seen_hash",
-    "seen_since",
-    "missing_since",
-    "corrections",
-    "news",
+    *("until", "content_hash", "item__link_hash", "item__published_at"),
+    *("seen_hash", "seen_since", "missing_since", "corrections", "news"),
 )
 
 

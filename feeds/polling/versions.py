@@ -68,7 +68,7 @@ def keep_versions(feed: Feed, reading: Reading) -> None:
     for id_, pk in items.items():
         old, entry = reading.reworded[id_]
         before = kept[pk]
-        if max(map(_size, (old, entry))) > LONGEST:
+        if max(len(each.title) + len(each.html) for each in (old, entry)) > LONGEST:
             continue
         if before and text_of(Entry.from_json(before[-1].entry)) == text_of(entry):
             continue
@@ -86,7 +86,3 @@ def keep_versions(feed: Feed, reading: Reading) -> None:
 def _version(item_id: int, entry: Entry, seen_at: datetime) -> ItemVersion:
     text = replace(entry, content=entry.html, summary="", media=())
     return ItemVersion(item_id=item_id, seen_at=seen_at, entry=text.to_json())
-
-
-def _size(entry: Entry) -> int:
-    return len(entry.title) + len(entry.html)

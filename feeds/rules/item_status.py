@@ -43,6 +43,10 @@ WHY: Mapping[str, tuple[str, str]] = MappingProxyType(
 )
 BY_HAND = "by hand"
 WITHDRAWN_SINCE = "its feed removed it since, so it is sent only if it reappears"
+WHY_HELD = {
+    RESTORED: "a backup was restored, so this post may have been sent already",
+    SENT_ELSEWHERE: "another program used this feed before, and may have sent this post",
+}
 WHY_EXCLUDED = {
     THERE_BEFORE: "it was already in the feed when the feed was added",
     OLDER: "it was published before the feed was added",
@@ -96,18 +100,9 @@ def explain(item: ItemStatus, delays: Delays, now: datetime) -> str:
         return "Not sent: it was removed from the feed before its issue was sent. A new copy counts as new."
     if item.vanished:
         return "Not sent: it was removed from the feed before it settled."
-    if item.held and item.reason == RESTORED:
-        return (
-            "Held for you: a backup was restored, so this post may have been sent already. Send it, or "
-            "choose not to."
-        )
-    if item.held and item.reason == SENT_ELSEWHERE:
-        return (
-            "Held for you: another program used this feed before, and may have sent this post. Send it, or "
-            "choose not to."
-        )
     if item.held:
-        return "Held for you: it arrived with many others at once. Send it, or choose not to."
+        why = WHY_HELD.get(item.reason, "it arrived with many others at once")
+        return f"Held for you: {why}. Send it, or choose not to."
     if item.final:
         return "Ready for the next issue."
     wait = settles_at(item, delays) - now
