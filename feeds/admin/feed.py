@@ -168,17 +168,6 @@ def _never(feed: Feed) -> bool:
     return False
 
 
-READ_NOW = Action("read_now", "Read now", read_now, fits=lambda feed: feed.status == "active")
-ACTIONS = (
-    Action("start_over", "Retry failing feeds", start_again, fits=_never),
-    Action("pause", "Pause", pause, fits=lambda feed: feed.status == "active"),
-    Action("resume", "Resume", resume, fits=lambda feed: feed.status != "active" and not feed.dropping),
-    Action("add_tags", "Add tags", add_tags, form=AddTags, fits=_never),
-    Action("remove_tags", "Remove tags", remove_tags, form=RemoveTags, fits=_never),
-    Action("change_pace", "Change reading frequency", change_pace, form=PaceForm, fits=_never),
-)
-
-
 def hub(feed: Feed) -> Part:
     row = subscription_of(feed)
     if row is None:
@@ -315,9 +304,14 @@ class FeedAdmin(AddingPages, ForecastPage, OpmlPages, ServiceAdmin):
             confirm=lambda keys: what_not_sending_does(Item.objects.held().filter(feed__in=keys).count()),
             fits=holds_posts,
         ),
-        READ_NOW,
+        Action("read_now", "Read now", read_now, fits=lambda feed: feed.status == "active"),
         Action("ask_hub", "Ask the hub again", ask_hub, fits=can_ask),
-        *ACTIONS,
+        Action("start_over", "Retry failing feeds", start_again, fits=_never),
+        Action("pause", "Pause", pause, fits=lambda feed: feed.status == "active"),
+        Action("resume", "Resume", resume, fits=lambda feed: feed.status != "active" and not feed.dropping),
+        Action("add_tags", "Add tags", add_tags, form=AddTags, fits=_never),
+        Action("remove_tags", "Remove tags", remove_tags, form=RemoveTags, fits=_never),
+        Action("change_pace", "Change reading frequency", change_pace, form=PaceForm, fits=_never),
     )
     last_read = moment_of("last_polled_at", "last read", "not yet")
     next_read = moment_of("next_poll_at", "next reading")

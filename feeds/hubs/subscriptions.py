@@ -82,11 +82,6 @@ def offer_of(channel: dict[str, Any], headers: Mapping[str, str], url: str) -> O
     return offer(links, declared.hubs, declared.topic, address=headers.get("url") or url)
 
 
-def wanted(feed: Feed) -> Offer | None:
-    fits = feed.use_hub and feed.status == Feed.Status.ACTIVE and is_reachable()
-    return offered(feed) if fits else None
-
-
 def drop_unwanted(now: datetime) -> None:
     unwanted = Q(feed=None) | Q(feed__use_hub=False) | ~Q(feed__status=Feed.Status.ACTIVE)
     rows = HubSubscription.objects.exclude(state=HubSubscription.State.LEAVING).filter(unwanted)

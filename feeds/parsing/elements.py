@@ -1,5 +1,6 @@
 """Handlers of feedparser's parsers: `_start_` or `_end_`, prefix, element."""
 
+from functools import partialmethod
 from typing import Any
 from xml.sax.xmlreader import AttributesNSImpl
 
@@ -55,23 +56,17 @@ class _Media:
 class _Skipped:
     """feedparser keeps only the last skipHours and skipDays (RSS 2.0)."""
 
-    def _start_hour(self: Any, attrs: dict[str, str]) -> None:
-        self.push("hour", 0)
-
-    def _start_day(self: Any, attrs: dict[str, str]) -> None:
-        self.push("day", 0)
-
-    def _end_hour(self: Any) -> None:
-        self._skip("hour")
-
-    def _end_day(self: Any) -> None:
-        self._skip("day")
+    def _begin(self: Any, name: str, attrs: dict[str, str]) -> None:
+        self.push(name, 0)
 
     def _skip(self: Any, name: str) -> None:
         text = self.pop(name)
         known = self.feeddata.setdefault(f"skipped_{name}s", [])
         if text and not self.inentry and len(known) < MAX_SKIPPED:
             known.append(text)
+
+    _start_hour, _end_hour = partialmethod(_begin, "hour"), partialmethod(_skip, "hour")
+    _start_day, _end_day = partialmethod(_begin, "day"), partialmethod(_skip, "day")
 
 
 class _Hints:

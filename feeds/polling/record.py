@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from http import HTTPStatus
 from operator import attrgetter
+from typing import Any
 
 from django.db import transaction
 from django.db.models import F
@@ -84,8 +85,7 @@ def record_all(every: Sequence[tuple[Feed, Reading]]) -> list[Poll]:
 
 def _host_answers(reading: Reading) -> bool:
     """Return whether the host is there and does not ask for a rest."""
-    failure = reading.failure
-    if failure is None:
+    if (failure := reading.failure) is None:
         return True
     is_there = reading.fetched is not None and not is_away(failure.status, unreached=False)
     return is_there and failure.status not in KEEP_AWAY
@@ -208,23 +208,23 @@ def _read(feed: Feed, reading: Reading, plan: PollPlan, *, settling: bool, hub_i
         chance=random.random(),  # noqa: S311 - only spreads readings
     )
     feed.lease_token = feed.lease_until = None
-    return _line(feed, reading, plan, note)
+    return _line(feed, reading, **plan.counts, note=note)
 
 
-def _line(feed: Feed, reading: Reading, plan: PollPlan, note: str = "") -> Poll:
-    fetched = reading.fetched
+def _line(feed: Feed, reading: Reading, **said: Any) -> Poll:
+    answer = {
+        "outcome": Poll.Outcome.UNCHANGED if reading.unchanged else Poll.Outcome.READ,
+        "status": reading.fetched.status if reading.fetched else None,
+        "bytes": len(reading.body),
+    }
     return Poll(
         feed=feed,
         at=reading.moment,
         origin=Poll.Origin.PUSH if reading.partial else Poll.Origin.POLL,
-        outcome=Poll.Outcome.UNCHANGED if reading.unchanged else Poll.Outcome.READ,
-        status=fetched.status if fetched else None,
-        bytes=len(reading.body),
         duration_ms=round(reading.seconds * 1000),
-        **plan.counts,
-        note=note,
         next_poll_at=feed.next_poll_at,
         next_poll_why=feed.next_poll_why,
+        **{**answer, **said},
     )
 
 
@@ -246,7 +246,7 @@ def record_push(feed: Feed, reading: Reading) -> Poll:
             locked.next_poll_at, locked.next_poll_why = soon, "push"
         locked.lease_token = locked.lease_until = None
         locked.save()
-        poll = _line(locked, reading, plan)
+        poll = _line(locked, reading, **plan.counts)
         poll.save(force_insert=True)
     return poll
 
@@ -275,23 +275,14 @@ def record_failure(claimed: Feed, failure: ReadingFailed, reading: Reading) -> P
     feed.last_polled_at, feed.last_error = now, error
     feed.moved_to, feed.moved_polls = "", 0
     feed.lease_token = feed.lease_until = None
-    final = 0
+    said = {"outcome": Poll.Outcome.FAILED, "status": failure.status, "bytes": failure.bytes, "note": error}
     if over:
         feed.status = Feed.Status.STOPPED
-        final = settle_last(feed, now)
+        said["final"] = settle_last(feed, now)
     feed.save()
-    return Poll.objects.create(
-        feed=feed,
-        at=now,
-        outcome=Poll.Outcome.FAILED,
-        status=failure.status,
-        bytes=failure.bytes,
-        duration_ms=round(reading.seconds * 1000),
-        final=final,
-        note=error,
-        next_poll_at=feed.next_poll_at,
-        next_poll_why=feed.next_poll_why,
-    )
+    poll = _line(feed, reading, **said)
+    poll.save(force_insert=True)
+    return poll
 
 
 def _after_failure(feed: Feed, failure: ReadingFailed, now: datetime) -> tuple[datetime, str]:

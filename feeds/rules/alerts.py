@@ -56,13 +56,8 @@ def due(feed: WatchedFeed, now: datetime, *, is_gone: bool = False, after: timed
     if feed.failures and feed.failing_since is not None:
         waits = feed.alerted_at is not None or feed.next_poll_at <= now
         return "failing" if not waits and now - feed.failing_since >= after else None
-    if (
-        feed.alerted_at is not None
-        and feed.fetched_through is not None
-        and feed.fetched_through > feed.alerted_at
-    ):
-        return "recovered"
-    return None
+    alerted_at, read_at = feed.alerted_at, feed.fetched_through
+    return "recovered" if alerted_at and read_at and read_at > alerted_at else None
 
 
 def is_nearly_due(feed: WatchedFeed, now: datetime) -> bool:

@@ -154,11 +154,7 @@ def in_short(code: str) -> str:
 
 def every(minutes: int) -> str:
     """Return "every 10 minutes" or "every 2 hours"."""
-    for size, word in ((24 * 60, "day"), (60, "hour")):
-        if minutes >= size and minutes % size == 0:
-            return _every(minutes // size, word)
-    return _every(minutes, "minute")
-
-
-def _every(count: int, word: str) -> str:
+    units = ((24 * 60, "day"), (60, "hour"))
+    size, word = next((unit for unit in units if minutes and minutes % unit[0] == 0), (1, "minute"))
+    count = minutes // size
     return f"every {count:,} {word}s" if count > 1 else f"every {word}"

@@ -14,7 +14,14 @@ from common.transactions import NetworkInTransaction
 from feeds.adding.add import alter_feed
 from feeds.hubs import subscriptions
 from feeds.hubs.callbacks import confirm
-from feeds.hubs.subscriptions import Outcome, ask_again, is_reachable, keep_hubs, send_due_request, wanted
+from feeds.hubs.subscriptions import (
+    Outcome,
+    ask_again,
+    follow_offers,
+    is_reachable,
+    keep_hubs,
+    send_due_request,
+)
 from feeds.models import Feed, HubSubscription
 from feeds.polling.record import live_among, noticed_by_poll
 from tests.factories import NOW, FeedDocumentFactory, FeedFactory
@@ -346,14 +353,20 @@ class TestWishes:
         self, hub: Hub, settings: Any
     ) -> None:
         feed = feed_of(hub)
-        assert wanted(feed) is not None
-        feed.use_hub = False
-        assert wanted(feed) is None
-        feed.use_hub, feed.status = True, Feed.Status.PAUSED
-        assert wanted(feed) is None
-        feed.status, settings.ALLOW_PRIVATE_NETWORKS = Feed.Status.ACTIVE, []
-        assert wanted(feed) is None
-        assert wanted(FeedFactory()) is None
+        FeedFactory(last_polled_at=NOW)
+
+        def is_followed(**changes: Any) -> bool:
+            HubSubscription.objects.all().delete()
+            Feed.objects.filter(pk=feed.pk).update(**{"last_polled_at": NOW, "status": "active", **changes})
+            follow_offers(NOW)
+            return list(HubSubscription.objects.values_list("feed", flat=True)) == [feed.pk]
+
+        assert is_followed()
+        assert not is_followed(status=Feed.Status.PAUSED)
+        assert not is_followed(use_hub=False)
+        assert is_followed(use_hub=True)
+        settings.ALLOW_PRIVATE_NETWORKS = []
+        assert not is_followed()
 
     @pytest.mark.parametrize(
         ("site", "reachable"),
