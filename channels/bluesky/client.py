@@ -114,14 +114,13 @@ class BlueskyClient:
 
     def get(self, key: str, collection: str) -> tuple[Record, str]:
         """Return the record and its CID. Raises Failed, with NO_POST if there is none."""
-        method = "com.atproto.repo.getRecord"
-        place = self._place(key, collection)
 
         def read(answer: ApiResponse) -> tuple[Record, str]:
             return answer.needed(dict, "value"), an_id(answer.at("cid"))
 
         try:
-            return self._write(method, read=read, verb="GET", params=place)
+            place = self._place(key, collection)
+            return self._write("com.atproto.repo.getRecord", read=read, verb="GET", params=place)
         except Failed:
             if self.code == "RecordNotFound":
                 raise Failed(NO_POST) from None
@@ -129,8 +128,7 @@ class BlueskyClient:
 
     def delete(self, key: str, collection: str = COLLECTION) -> None:
         """Repeatable."""
-        place = self._place(key, collection)
-        self._write("com.atproto.repo.deleteRecord", read=lambda _: None, json=place)
+        self._write("com.atproto.repo.deleteRecord", read=lambda _: None, json=self._place(key, collection))
 
     def _place(self, key: str, collection: str) -> Record:
         return {"repo": self.did, "collection": collection, "rkey": key}

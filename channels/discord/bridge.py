@@ -3,7 +3,6 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
-from urllib.parse import urlsplit
 
 from django.conf import settings
 
@@ -35,17 +34,14 @@ from common.ports.channels import InvalidDestination, ParsedDestination
 # Others belong to an application, or follow another channel.
 INCOMING = 1
 WEBHOOK_EXAMPLE = "https://discord.com/api/webhooks/…"
-_HOSTS = re.compile(r"(?:(?:ptb|canary)\.)?discord(?:app)?\.com")
-_WEBHOOK = re.compile(r"/api(?:/v\d+)?/webhooks/(\d{5,20})/([\w-]{20,200})/?")
+_WEBHOOK = re.compile(
+    r"(?i:https://(?:(?:ptb|canary)\.)?discord(?:app)?\.com)"
+    r"/api(?:/v\d+)?/webhooks/(\d{5,20})/([\w-]{20,200})/?(?:[?#].*)?"
+)
 
 
 def webhook(typed: str) -> str:
-    try:
-        parts = urlsplit(typed)
-        is_discords = parts.scheme == "https" and _HOSTS.fullmatch(parts.netloc.lower())
-    except ValueError:
-        is_discords = None
-    found = _WEBHOOK.fullmatch(parts.path) if is_discords else None
+    found = _WEBHOOK.fullmatch(typed)
     if found is None:
         raise ValueError(f"this isn’t a Discord webhook address, such as {WEBHOOK_EXAMPLE}")
     return f"https://discord.com/api/v10/webhooks/{found[1]}/{found[2]}"

@@ -114,10 +114,8 @@ class ApiClient:
         afterwards, whatever the answer. `gone` returns the value for 404 and 410.
         """
         if url.startswith("/"):
-            url, options = (
-                self.url + url,
-                {**options, "headers": {**self.headers, **options.get("headers", {})}},
-            )
+            url = self.url + url
+            options["headers"] = {**self.headers, **options.get("headers", {})}
 
         def request() -> T:
             self.transport.request(method, url, **{"timeout": self.timeout, **options})

@@ -11,7 +11,7 @@ from channels import fields
 from channels.announcement import Announcement
 from channels.base import CrashPolicy, LaneDefaults, Looks, Permanent, Sent, Temporary
 from channels.bridge import Bridge
-from channels.http.client import ApiClient, Failed, UnreadableAnswer, first_accepted, told_at_fields
+from channels.http.client import ApiClient, Failed, first_accepted, told_at_fields
 from channels.http.links import shown_text
 from channels.http.session import DeletingSession, EditingSession
 from channels.http.transport import ApiResponse, server_url
@@ -156,10 +156,7 @@ def _resolved(api: ApiClient) -> str:
     """From .well-known, or else the domain's. Without the token."""
 
     def read(answer: ApiResponse) -> str:
-        try:
-            return server_url(answer.text_at("m.homeserver", "base_url"), example="matrix.example")
-        except ValueError:
-            raise UnreadableAnswer("no address") from None
+        return server_url(answer.text_at("m.homeserver", "base_url"), example="matrix.example")
 
     try:
         return api.call("GET", f"{api.url}/.well-known/matrix/client", read=read)
