@@ -54,8 +54,7 @@ def _asked(method: str, path: str, *, json: Any, headers: dict[str, str], secret
                 method, url, headers={**agent(), **headers}, read=lambda answer: answer.json, **options
             )
         except Failed as failed:
-            answer, outcome = client.transport.answer, failed.outcome
-            refusals = transport.refusals
+            answer, outcome, refusals = transport.answer, failed.outcome, transport.refusals
         words = "" if isinstance(outcome, Sent) else outcome.text
     if refusals:
         with transaction.atomic():
