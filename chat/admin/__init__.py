@@ -1,1 +1,3 @@
-from chat.admin import guild  # noqa: F401 - registers its pages
+"""Each module registers its pages."""
+
+from chat.admin import guild

@@ -25,38 +25,3 @@ from delivery.models.issue import (
 from delivery.models.lane import DkimKey, Lane, LaneDomain, LaneShare, LaneUse, ServiceBreaker
 from delivery.models.template import LetterTemplate, Theme
 from delivery.models.webhook import HubSubscriber, Webhook, WebhookCall
-
-__all__ = [
-    "Account",
-    "Attempt",
-    "Bounce",
-    "Broadcast",
-    "Correction",
-    "Delivery",
-    "DkimKey",
-    "HubSubscriber",
-    "Issue",
-    "IssueCard",
-    "IssueImport",
-    "IssueImportLine",
-    "IssueImportPicture",
-    "IssueImportPiece",
-    "IssueItem",
-    "IssueVersion",
-    "Lane",
-    "LaneDomain",
-    "LaneShare",
-    "LaneUse",
-    "LetterTemplate",
-    "MailboxMessage",
-    "Receipt",
-    "RemotePost",
-    "Restore",
-    "ServiceAccount",
-    "ServiceBreaker",
-    "SetAside",
-    "Theme",
-    "ToldCorrection",
-    "Webhook",
-    "WebhookCall",
-]

@@ -2,5 +2,3 @@
 
 from reader.admin.invitation import InvitationAdmin
 from reader.admin.reader import ReaderAdmin
-
-__all__ = ["InvitationAdmin", "ReaderAdmin"]

@@ -2,28 +2,3 @@ from reader.models.channel import Channel, FeedIcon, Follow, FollowLine, FollowL
 from reader.models.entry import Composition, Entry, Marking, Mention, Photo, Star, TimelineEntry, Unread
 from reader.models.mail import MailAddress, MailMessage, MailSource
 from reader.models.reader import AppPassword, Code, Invitation, Reader, Token
-
-__all__ = [
-    "AppPassword",
-    "Channel",
-    "Code",
-    "Composition",
-    "Entry",
-    "FeedIcon",
-    "Follow",
-    "FollowLine",
-    "FollowList",
-    "Invitation",
-    "MailAddress",
-    "MailMessage",
-    "MailSource",
-    "Marking",
-    "Mention",
-    "Mute",
-    "Photo",
-    "Reader",
-    "Star",
-    "TimelineEntry",
-    "Token",
-    "Unread",
-]

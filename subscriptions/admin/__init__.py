@@ -1,3 +1,3 @@
 """Each module registers its pages."""
 
-from subscriptions.admin import list_import, newsletter, site, subscriber, subscription  # noqa: F401
+from subscriptions.admin import list_import, newsletter, site, subscriber, subscription

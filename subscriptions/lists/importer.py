@@ -64,12 +64,11 @@ class AmbiguousColumns(ValidationError):
 
 
 def unclear_columns(columns: Heading) -> AmbiguousColumns:
-    sentences = [
-        "Say what these columns mean; they may mark people who must not be mailed."
-        if any(not question.words for question in columns.questions)
-        else "Say what these words mean, with --word WORD=STATUS.",
-        *(f"“{shortened(each.name, 40)}”: {question_words(each)}" for each in columns.questions),
-    ]
+    sentences = [f"“{shortened(each.name, 40)}”: {question_words(each)}" for each in columns.questions]
+    if any(question.words for question in columns.questions):
+        sentences.insert(0, "Say what unknown words mean, with --word WORD=STATUS.")
+    if any(not question.words for question in columns.questions):
+        sentences.insert(0, "Say what these columns mean; they may mark people who must not be mailed.")
     return AmbiguousColumns(
         " ".join(sentences), {question.name: question.proposal for question in columns.questions}
     )
