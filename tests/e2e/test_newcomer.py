@@ -4,6 +4,7 @@ The one-time link in a browser. Django's test client sends no Origin, so it skip
 """
 
 import re
+import shutil
 import time
 from collections.abc import Iterator
 from datetime import timedelta
@@ -15,6 +16,7 @@ from django.contrib.auth import get_user_model
 
 from common.clock import utcnow
 from feedletter_site.sign_in.setup import offer_setup
+from tests.databases import migrated_file
 from tests.e2e.browser.screens import Seen, look_at
 from tests.e2e.processes import until
 from tests.e2e.test_up import Site, up
@@ -68,6 +70,9 @@ def test_a_newcomer_has_a_letter_after_a_few_clicks(browser: Any, blog: str, tmp
     began = time.monotonic()
     context = browser.new_context(viewport={"width": 1280, "height": 900}, timezone_id="Europe/Paris")
     context.set_default_timeout(20_000)
+    # An empty folder is for `test_up.py`.
+    (tmp_path / "data").mkdir()
+    shutil.copy(migrated_file(), tmp_path / "data" / "feedletter.db")
     with up(tmp_path, NoServer()) as site:  # type: ignore[arg-type]
         seen = Seen()
         newcomer = Newcomer(seen.watched(context.new_page()))
@@ -128,6 +133,7 @@ def visible_fields(page: Any) -> list[str]:
 
 
 def _has_letter(page: Any) -> bool:
+    page.wait_for_timeout(1_000)
     page.reload()
     return bool(page.get_by_text("The harbour in winter 1").count())
 
