@@ -3,12 +3,15 @@
 import os
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
+import psycopg
 import pytest
 
 from tests import forks
@@ -54,6 +57,14 @@ class Installation:
         done = self.python("-c", setup + text, timeout=timeout)
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
+
+    def rows(self, query: str) -> list[tuple[Any, ...]]:
+        """Ask the database without a process of the program, which would keep a machine from the workers."""
+        url = self.environment["DATABASE_URL"].partition("?")[0]
+        is_file = url.startswith("sqlite")
+        database = sqlite3.connect(url.removeprefix("sqlite:///")) if is_file else psycopg.connect(url)
+        with closing(database):
+            return database.execute(query).fetchall()
 
     def python(self, *arguments: str, timeout: float = 120) -> "subprocess.CompletedProcess[str]":
         environment = {**self.environment, "DJANGO_SETTINGS_MODULE": "feedletter_site.settings"}

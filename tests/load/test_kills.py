@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.delivery.sites import states_of
 from tests.examples import NIGHTLY, examples
 from tests.load.installation import Installation, installation
 from tests.servers.smtp_server import SmtpServer
@@ -135,16 +136,9 @@ def wait_for_more(smtp: SmtpServer, installation: Installation) -> None:
 
 def wait_for_all(smtp: SmtpServer, installation: Installation) -> None:
     end = time.monotonic() + SECONDS
-    while len(set(smtp.recipients)) < RECIPIENTS or ledger(installation) != {"sent": RECIPIENTS}:
+    while len(set(smtp.recipients)) < RECIPIENTS or states_of(installation) != {"sent": RECIPIENTS}:
         assert time.monotonic() < end, f"{len(set(smtp.recipients))} of {RECIPIENTS}: {installation.log()}"
         time.sleep(1)
-
-
-def ledger(installation: Installation) -> dict[str, int]:
-    """Return the number of deliveries by state."""
-    text = installation.script("from delivery.models import Delivery; print(Delivery.objects.all().counts())")
-    counts: dict[str, int] = eval(text, {})  # noqa: S307 - our own output
-    return counts
 
 
 def test_kills_at_random_moments_lose_no_post_and_double_none(installation: Installation) -> None:

@@ -2,16 +2,13 @@
 
 import io
 import random
-import sqlite3
-import subprocess
-import time
 import zipfile
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 from tests.examples import NIGHTLY
 from tests.load.installation import sqlite_installation
+from tests.site.migrate_from.acceptance import answers, wait_for_rows
 
 pytestmark = NIGHTLY
 ISSUES, KILLS = 400, 4
@@ -24,19 +21,6 @@ OUTCOME = (
     "SELECT count(*) FROM delivery_delivery",
 )
 NEWSLETTER = "from subscriptions.models import Subscribable\nSubscribable.objects.create(name='pier')"
-
-
-def outcome(database: Path) -> list[Any]:
-    with closing(sqlite3.connect(database)) as connection:
-        return [connection.execute(asked).fetchall() for asked in OUTCOME]
-
-
-def wait_until_there(database: Path, several: int, process: "subprocess.Popen[bytes]") -> None:
-    """Wait until so many issues exist, or the process has ended."""
-    end = time.monotonic() + 60
-    while len(outcome(database)[0]) < several and process.poll() is None:
-        assert time.monotonic() < end
-        time.sleep(0.01)
 
 
 def test_the_next_run_ends_the_same(tmp_path: Path) -> None:
@@ -53,15 +37,14 @@ def test_the_next_run_ends_the_same(tmp_path: Path) -> None:
         folder = tmp_path / str(number)
         folder.mkdir()
         with sqlite_installation(folder) as here:
-            database = folder / "feedletter.db"
             here.script(NEWSLETTER)
             if number:
                 killed = here.start(*command)
-                wait_until_there(database, random.randrange(ISSUES), killed)
+                wait_for_rows(folder, OUTCOME[0], random.randrange(ISSUES), killed)
                 here.kill(killed)
-                cut_off += outcome(database) != wanted
+                cut_off += answers(folder, OUTCOME) != wanted
             here.manage(*command[1:])
-            wanted = wanted or outcome(database)
-            assert outcome(database) == wanted
+            wanted = wanted or answers(folder, OUTCOME)
+            assert answers(folder, OUTCOME) == wanted
     assert len(wanted[0]) == ISSUES
     assert cut_off

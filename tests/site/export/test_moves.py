@@ -2,10 +2,8 @@
 
 import random
 import re
-import sqlite3
 import time
 import zipfile
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -50,14 +48,8 @@ def content(path: Path) -> dict[str, bytes]:
 
 
 def rows(installation: Installation) -> list[int]:
-    with closing(sqlite3.connect(installation.folder / "feedletter.db")) as database:
-        tables = (
-            "feeds_feed",
-            "subscriptions_destination",
-            "subscriptions_subscription",
-            "delivery_delivery",
-        )
-        return [database.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in tables]
+    tables = ("feeds_feed", "subscriptions_destination", "subscriptions_subscription", "delivery_delivery")
+    return [installation.rows(f"SELECT count(*) FROM {table}")[0][0] for table in tables]
 
 
 def folder(place: Path) -> Path:

@@ -1,10 +1,6 @@
 """SIGKILL at any moment of `migrate_from`, and a second run: the result is the same."""
 
 import random
-import sqlite3
-import subprocess
-import time
-from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -14,6 +10,7 @@ from tests.examples import NIGHTLY
 from tests.load.installation import sqlite_installation
 from tests.servers.services.discord import BOT_TOKEN
 from tests.servers.services.discord_client import APPLICATION, PUBLIC_KEY, DiscordService
+from tests.site.migrate_from.acceptance import answers, wait_for_rows
 from tests.site.migrate_from.cordfeeder_database import OldFeed, write_database
 
 pytestmark = NIGHTLY
@@ -41,19 +38,6 @@ def many(discord: DiscordService) -> list[OldFeed]:
     return found
 
 
-def outcome(database: Path) -> list[Any]:
-    with closing(sqlite3.connect(database)) as connection:
-        return [connection.execute(asked).fetchall() for asked in OUTCOME]
-
-
-def wait_until_taken(database: Path, several: int, process: subprocess.Popen[bytes]) -> None:
-    """Wait until so many feeds of servers exist, or the process has ended."""
-    end = time.monotonic() + 60
-    while len(outcome(database)[0]) < several and process.poll() is None:
-        assert time.monotonic() < end
-        time.sleep(0.01)
-
-
 def test_the_next_run_ends_the_same(tmp_path: Path) -> None:
     with DiscordService() as discord:
         old = write_database(tmp_path / "cordfeeder.db", many(discord))
@@ -69,15 +53,13 @@ def test_the_next_run_ends_the_same(tmp_path: Path) -> None:
                 DISCORD_PUBLIC_KEY=PUBLIC_KEY,
                 DISCORD_BOT_TOKEN=BOT_TOKEN,
             ) as here:
-                database = folder / "feedletter.db"
                 if number:
                     killed = here.start(*command)
-                    several = random.randrange(ADDRESSES * SERVERS)
-                    wait_until_taken(database, several, killed)
+                    wait_for_rows(folder, OUTCOME[0], random.randrange(ADDRESSES * SERVERS), killed)
                     here.kill(killed)
-                    cut_off += outcome(database) != wanted
+                    cut_off += answers(folder, OUTCOME) != wanted
                 here.manage(*command[1:])
-                wanted = wanted or outcome(database)
-                assert outcome(database) == wanted
+                wanted = wanted or answers(folder, OUTCOME)
+                assert answers(folder, OUTCOME) == wanted
         assert len(wanted[0]) == ADDRESSES * SERVERS
         assert cut_off

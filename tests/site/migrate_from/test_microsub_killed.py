@@ -2,21 +2,18 @@
 
 import json
 import random
-import sqlite3
-import subprocess
-import time
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 from tests.examples import NIGHTLY
 from tests.load.installation import sqlite_installation
+from tests.site.migrate_from.acceptance import answers, wait_for_rows
 
 pytestmark = NIGHTLY
 NEEDS_APP = "reader"
 CHANNELS, FEEDS, POSTS, KILLS = 4, 12, 150, 6
 ME = "https://ada.example/"
-PLACES = "SELECT count(*) FROM reader_timelineentry"
+PLACES = "SELECT id FROM reader_timelineentry"
 OUTCOME = (
     "SELECT c.name, c.uid, f.url, f.status, f.read_by FROM reader_follow w"
     " JOIN reader_channel c ON c.id = w.channel_id JOIN feeds_feed f ON f.id = w.feed_id ORDER BY 1, 3",
@@ -73,18 +70,6 @@ def write(folder: Path) -> Path:
     return folder
 
 
-def answers(database: Path, *queries: str) -> list[Any]:
-    with closing(sqlite3.connect(database)) as connection:
-        return [connection.execute(query).fetchall() for query in queries]
-
-
-def wait_for_places(database: Path, several: int, process: subprocess.Popen[bytes]) -> None:
-    end = time.monotonic() + 120
-    while answers(database, PLACES)[0][0][0] < several and process.poll() is None:
-        assert time.monotonic() < end
-        time.sleep(0.01)
-
-
 def test_the_next_run_ends_the_same(tmp_path: Path) -> None:
     export = write(tmp_path / "export")
     command = ("manage.py", "migrate_from", "microsub", str(export), "--reader", "ada")
@@ -94,15 +79,14 @@ def test_the_next_run_ends_the_same(tmp_path: Path) -> None:
         folder.mkdir()
         with sqlite_installation(folder) as here:
             here.manage("add_reader", "ada")
-            database = folder / "feedletter.db"
             if number:
                 killed = here.start(*command)
-                wait_for_places(database, random.randrange(FEEDS * POSTS), killed)
+                wait_for_rows(folder, PLACES, random.randrange(FEEDS * POSTS), killed)
                 here.kill(killed)
-                cut_off += answers(database, *OUTCOME) != wanted
+                cut_off += answers(folder, OUTCOME) != wanted
             here.manage(*command[1:])
-            wanted = wanted or answers(database, *OUTCOME)
-            for query, rows, expected in zip(OUTCOME, answers(database, *OUTCOME), wanted, strict=True):
+            wanted = wanted or answers(folder, OUTCOME)
+            for query, rows, expected in zip(OUTCOME, answers(folder, OUTCOME), wanted, strict=True):
                 assert [row for row in rows if row not in expected] == [], query
                 assert len(rows) == len(expected), query
     assert len(wanted[0]) == FEEDS
