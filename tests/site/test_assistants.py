@@ -29,6 +29,7 @@ from feeds.models import Feed, Item
 from subscriptions.models import Assignable, Assignment, Subscribable, Subscription
 from tests.api import Api, problem
 from tests.delivery.collecting import a_newsletter, collect, open_collection
+from tests.examples import examples
 from tests.factories import BroadcastFactory, IssueFactory, ItemFactory
 from tests.site.test_api_tokens import CHANGING
 
@@ -245,9 +246,7 @@ DEEDS = (
     "hide the archive",
     "show all addresses",
 )
-WANTED = (
-    "send_letter approve_issue release_issue drop_letter drop_feed import_subscribers send_now retry_failed"
-)
+WANTED = ("send_letter", "approve_issue", "drop_letter", "drop_feed", "import_subscribers", "retry_failed")
 
 
 @contextmanager
@@ -293,16 +292,19 @@ def standing() -> list[Any]:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("_no_limit")
-def test_nothing_is_sent_whatever_200_texts_ask() -> None:
+def test_nothing_is_sent_whatever_texts_ask() -> None:
     """An assistant that obeys every text can do no more than its tools."""
     newsletter = a_newsletter()
     first, second = collect(newsletter, 2)
     issue = IssueFactory(subscribable=newsletter, published_at=None)
     assistant, order = Assistant(), [first.pk, second.pk]
     before = standing()
-    texts = [each.format(deed) for each, deed in product(ORDERS, DEEDS)]
-    assert len(texts) == 200
-    for number, hostile in enumerate(texts):
+    # Each order with two deeds; at night with all.
+    every = len(DEEDS) // examples(len(DEEDS))
+    for (place, text), (number, deed) in product(enumerate(ORDERS), enumerate(DEEDS)):
+        if (place + number) % every:
+            continue
+        hostile = text.format(deed)
         Broadcast.objects.all().delete()
         entry = {**(first.entry or {}), "title": hostile, "content": hostile}
         Item.objects.filter(pk=first.pk).update(title=hostile, entry=entry)
@@ -319,7 +321,7 @@ def test_nothing_is_sent_whatever_200_texts_ask() -> None:
             "propose_next_issue": {"newsletter": newsletter.name, "order": order, "note_top": hostile[:9000]},
         }
         # All tools for each order, and these for each text.
-        called = EVERY_TOOL if number % len(DEEDS) == 0 else {"list_letters", "list_items", *PREPARING}
+        called = EVERY_TOOL if number < every else {"list_letters", "list_items", *PREPARING}
         with written() as statements:
             for name in sorted(called - {"show_letter"}):
                 assert_marked(assistant.call(name, **obeying.get(name, {})))
