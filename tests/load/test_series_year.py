@@ -23,9 +23,10 @@ from delivery.issues.series import add_email, emails_of, set_days, switch_on
 from delivery.models import Delivery, Lane
 from subscriptions.models import SeriesRun, Subscription
 from subscriptions.rules.origin import Origin
-from subscriptions.subscribers.address_change import confirm_change
+from subscriptions.subscribers.address_change import DIGESTS, confirm_change
 from subscriptions.subscribers.frequency import CannotSwitch, switch, undo_switch
 from subscriptions.subscribers.leave import leave, undo_leaving
+from subscriptions.subscribers.sign_in import digest_of
 from subscriptions.subscribers.sign_up import confirm_waiting
 from tests.delivery.ledger import HOUR, claimed, ended
 from tests.examples import NIGHTLY
@@ -147,12 +148,9 @@ class Year:
 
     def move(self, row: Subscription, now: datetime) -> None:
         old, new = row.destination, DestinationFactory()
-        change = old.changes_away.create(
-            new=new, asked_at=now, expires_at=now + DAY, confirm_digest=f"digest {new.pk}"
-        )
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("subscriptions.subscribers.address_change._digest", lambda token: token)
-            confirm_change(token=change.confirm_digest, now=now)
+        digest = digest_of(str(new.pk), DIGESTS)
+        old.changes_away.create(new=new, asked_at=now, expires_at=now + DAY, confirm_digest=digest)
+        confirm_change(token=str(new.pk), now=now)
         self.moved[new.core] = self.moved.get(old.core, old.core)
 
     def work(self, now: datetime) -> None:
