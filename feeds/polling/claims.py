@@ -94,15 +94,13 @@ def renew(*, token: UUID, hosts: Iterable[str], feeds: Iterable[int], now: datet
 
 
 def release_feeds(*, token: UUID, feeds: Iterable[int]) -> None:
-    keys = list(feeds)
     # Django takes a while to see that nothing is in an empty list.
-    if keys:
+    if keys := list(feeds):
         Feed.objects.filter(pk__in=keys, lease_token=token).update(**RELEASED)
 
 
 def release_hosts(*, token: UUID, hosts: Iterable[str], free_at: datetime | None) -> None:
-    names = list(hosts)
-    if names:
+    if names := list(hosts):
         Host.objects.filter(name__in=names, lease_token=token).update(**RELEASED, free_at=free_at)
 
 
@@ -130,12 +128,8 @@ def asks(feeds: Sequence[Feed], now: datetime) -> list[Ask]:
     ]
 
 
-def own_hosts() -> set[str]:
-    return {host_of_url(settings.SITE_URL), *settings.FORMER_HOSTS} if own_documents else set()
-
-
 def own_document(url: str, now: datetime) -> OwnDocument | None:
     """Return it without the network, where our name may lead nowhere or to a private address."""
-    if host_of_url(url) not in own_hosts():
+    if not own_documents or host_of_url(url) not in (host_of_url(settings.SITE_URL), *settings.FORMER_HOSTS):
         return None
     return next(filter(None, (source(url, now) for source in own_documents)), None)
