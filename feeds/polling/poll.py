@@ -226,8 +226,8 @@ class PollingPass:
     def _due(self) -> dict[str, deque[int]]:
         now = self._clock()
         limit = MOST_IN_A_PASS if self._budget.is_limited else None
-        due = self._candidates(now, ()).order_by("next_poll_at", "pk")
-        rows = due.values_list("pk", "host", "url")[:limit]
+        candidates = self._candidates(now, ()).order_by("next_poll_at", "pk")
+        rows = candidates.values_list("pk", "host", "url")[:limit]
         places = {pk: (host or host_of_url(url), url) for pk, host, url in rows.iterator()}
         sharers: dict[tuple[str, str], list[int]] = defaultdict(list)
         for chunk in chunks(list(set(places.values()))):
