@@ -108,6 +108,7 @@ def test_a_pause_stops_what_is_kept_in_the_mailbox(made: Callable[[str], Install
         site.start_worker("send,reap")
         _, at = press.result()
     wait_until(lambda: set(states_of(site)) <= {"stored", "held"}, 40)
+    assert "held" in states_of(site), "all were stored before it was pressed"
     assert int(site.script(LATE.format(at=at))) <= 3 * CONNECTIONS
 
 
