@@ -1,3 +1,3 @@
 """Each module registers its pages."""
 
-from subscriptions.admin import list_import, newsletter, site, subscriber, subscription
+from subscriptions.admin import list_import, newsletter, next_issue, site, subscriber, subscription

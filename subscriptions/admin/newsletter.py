@@ -8,7 +8,6 @@ from django.contrib.admin import (
     AllValuesFieldListFilter,
     BooleanFieldListFilter,
     ChoicesFieldListFilter,
-    RelatedFieldListFilter,
     SimpleListFilter,
 )
 from django.contrib.admin.utils import flatten_fieldsets
@@ -24,9 +23,9 @@ from django.utils.safestring import SafeString
 from unfold.decorators import action, display
 
 from common.access import role_of
-from common.admin.html import brief, column, list_link, when
+from common.admin.html import brief, column, list_link
 from common.admin.lists import asks
-from common.admin.model_admin import LookedUpList, ReadOnlyAdmin, ServiceAdmin
+from common.admin.model_admin import LookedUpList, ServiceAdmin
 from common.admin.page_words import EmptyList, ListPart
 from common.admin.resources import actions_of
 from common.body_limits import MAX_FORM_BYTES, takes_body
@@ -36,20 +35,12 @@ from common.parts import Part, Text
 from common.pictures.picture import MOST_CODED_BYTES
 from common.ports import channels
 from common.ports.panels import Action, Panel, Tab
-from common.text import pluralize
 from feeds.models import Feed
 from subscriptions.admin import newsletter_panels, post_rules, site
-from subscriptions.admin_words import (
-    FIRST_ISSUE,
-    collection_name,
-    next_issue_title,
-    rhythm_for_admins,
-    rhythm_here,
-    waits_for,
-)
+from subscriptions.admin_words import FIRST_ISSUE, rhythm_for_admins, rhythm_here
 from subscriptions.branding.brands import NO_BRAND, USUAL_COLOUR, brands
 from subscriptions.forms.admin import free_name, shown_for, stored_fields, subscribable_form
-from subscriptions.models import Assignable, Assignment, PostRule, Subscribable, Subscription
+from subscriptions.models import PostRule, Subscribable, Subscription
 from subscriptions.newsletters.define import (
     SCHEDULING,
     alter_subscribable,
@@ -407,49 +398,3 @@ class SubscribableAdmin(ServiceAdmin):
         if subscribable.stopped:
             return "stopped"
         return "waits for its first subscriber" if subscribable.awaits_first_reader else "active"
-
-
-def when_it_goes_out(assignable: Assignable) -> str:
-    sentence = waits_for(assignable)
-    if assignable.failures:
-        at = when(assignable.next_try_at, zone=assignable.subscribable.zone)
-        sentence = f"{sentence} Next try: {at}."
-    return sentence
-
-
-def try_now(request: HttpRequest, keys: list[int]) -> str:
-    failed = Assignable.objects.filter(pk__in=keys, seal_token=None, failures__gt=0)
-    count = failed.update(next_try_at=utcnow())
-    return f"We’ll try {pluralize(count, 'issue')} again within moments."
-
-
-@admin.register(Assignable)
-class AssignableAdmin(ReadOnlyAdmin):
-    list_display = ("newsletter", "shown_name", "posts", "goes_out")
-    list_filter = (("subscribable", asks("Of which newsletter?", RelatedFieldListFilter)),)
-    empty = EmptyList(
-        "No next issue yet",
-        "The next issue starts with the first post that settles and is sent on the newsletter’s schedule.",
-        "See which posts are settling",
-        "admin:feeds_item_changelist",
-    )
-    list_per_page = 50
-    scope = "subscribable"
-    own_panels = (Panel("Schedule", when_it_goes_out, order=10),)
-    own_actions = (Action("try_now", "Try again now", try_now, fits=lambda row: row.failures > 0),)
-    newsletter = column("newsletter", lambda assignable: assignable.subscribable, ordering="subscribable")
-    shown_name = column("posts from", collection_name, ordering="opened_at")
-    posts = column("posts", lambda assignable: f"{assignable.held:,}", ordering="held")
-    goes_out = column("when it’s sent", waits_for, ordering="period_end")
-
-    def render_change_form(
-        self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
-    ) -> HttpResponse:
-        if (assignable := context.get("original")) is not None:
-            context["heading"] = context["title"] = next_issue_title(assignable, now=utcnow())
-        return super().render_change_form(request, context, *args, **kwargs)
-
-    def get_queryset(self, request: HttpRequest) -> "QuerySet[Assignable]":
-        every: QuerySet[Assignable] = super().get_queryset(request)
-        pluralize = every.annotate(held=count_of(Assignment.objects.kept(), "assignable"))
-        return pluralize.select_related("subscribable").prefetch_related("subscribable__feeds")
