@@ -155,10 +155,11 @@ def shares(pid: int) -> dict[int, float]:
     """Return the proportional set size in MB of each process of the site, by process id."""
     sizes, waiting = {}, [pid]
     for each in waiting:
-        # It may end meanwhile.
+        # It may end meanwhile, or a thread of it.
         with suppress(OSError):
             for task in Path(f"/proc/{each}/task").iterdir():
-                waiting += map(int, (task / "children").read_text().split())
+                with suppress(OSError):
+                    waiting += map(int, (task / "children").read_text().split())
             if {*Path(f"/proc/{each}/cmdline").read_text().split("\0")} & NOT_OURS:
                 continue
             match = re.search(r"^Pss:\s+(\d+) kB", Path(f"/proc/{each}/smaps_rollup").read_text(), re.M)

@@ -111,8 +111,8 @@ def test_term_ends_the_process_beside_twenty_streams(tmp_path: Path) -> None:
         names = [name for name in many.keys for _ in range(2)]
         connections = [stack.enter_context(many.open(name)) for name in names]
         assert list(map(status, connections)) == [200] * 20
-        # Three seconds, or three times what the machine takes without streams.
-        assert seconds_to_end(installation, many) < 3 * max(without, 1)
+        # A stream that stays would end with gunicorn's grace, after 20 seconds.
+        assert seconds_to_end(installation, many) < 3 * max(without, 4)
 
 
 def seconds_to_end(installation: Installation, web: Web) -> float:
