@@ -21,7 +21,7 @@ from feeds.adding.add import add_feed, feed_at
 from feeds.models import Feed, Item
 from feeds.models.feed import DELAYS, SWITCHES
 from feeds.polling.read import digest
-from reader.models import Channel
+from reader.models import Channel, Letters
 from reader.people.letters import address_of, guid_of, mark_sent, posts_in
 from subscriptions.collections.assign import DONE, drop_subscribable
 from subscriptions.models import Destination, Subscribable, Subscription, Suppression
@@ -33,7 +33,9 @@ from subscriptions.subscribers.leave import drop_unused, leave
 from subscriptions.subscribers.sign_up import SignUpRequest, answer_all, mark_confirmed
 
 log = logging.getLogger(__name__)
-EMAIL, OFF = "email", Channel.Letters.OFF
+EMAIL, OFF = "email", Letters.Arrangement.OFF
+# Settings that both have. Only weekly ones have a weekday.
+SAME = ("arrangement", "at", "weekday", "time_zone", "content", "max_posts")
 CONFIRMED, LEFT = Subscription.Status.CONFIRMED, Subscription.Status.UNSUBSCRIBED
 ASKED = Limit("channel by email", 10, DAY)
 # The channel's posts have settled, and are read twice an hour.
@@ -50,25 +52,21 @@ KEPT_AFTER_ISSUE = timedelta(days=2)
 
 class ByNewsletter:
     @transaction.atomic
-    def fit(self, channel: Channel, *, now: datetime) -> None:
-        newsletter, reader = _newsletter(channel), channel.reader
-        if channel.letters == OFF or not reader.user.email:
+    def fit(self, letters: Letters, *, now: datetime) -> None:
+        channel, reader = letters.channel, letters.channel.reader
+        newsletter = _newsletter(channel)
+        if letters.arrangement == OFF or not reader.user.email:
             for row in newsletter.subscriptions.exclude(status=LEFT) if newsletter else ():
                 leave(subscription=row, now=now)
-            Channel.objects.filter(pk=channel.pk).update(letters=OFF, letters_since=None)
+            Letters.objects.filter(pk=letters.pk).update(arrangement=OFF, since=None)
             return
         fields = {
             "title": channel.name,
             "description": f"Made for {reader.slug}, who gets the channel “{channel.name}” by email.",
-            "arrangement": channel.letters,
-            "at": channel.letters_at,
-            "time_zone": channel.letters_zone,
-            "content": channel.letters_content,
-            "max_posts": channel.letters_most,
             "language": spoken(get_language() or ""),
-            **({"weekday": channel.letters_weekday} if channel.letters == Channel.Letters.WEEKLY else {}),
+            **{name: getattr(letters, name) for name in SAME if name != "weekday" or letters.is_weekly},
         }
-        url = address_of(channel)
+        url = address_of(letters)
         feed = (newsletter and newsletter.feeds.first()) or feed_at(url) or add_feed(url=url, now=now, **FEED)
         if newsletter is None:
             name = define.unused_name(f"reader-{reader.slug}-{channel.uid}")
@@ -96,7 +94,7 @@ class ByNewsletter:
         row = rows.select_related("destination").order_by("status").first()
         if newsletter is None or row is None:
             return None
-        hashes = [digest(guid_of(channel, entry)) for entry in posts_in(channel)]
+        hashes = [digest(guid_of(channel, entry)) for entry in posts_in(channel.letters)]
         sent = Item.objects.filter(feed__subscribables=newsletter, guid_hash__in=hashes, state__in=DONE)
         is_on = row.status == CONFIRMED
         is_sent = is_on and not _is_blocked(row.destination.core)
@@ -122,10 +120,10 @@ def on_event(event: Event, **_: Any) -> None:
 def on_user(instance: User, update_fields: Any = None, **_: Any) -> None:
     """Ask a changed address to confirm. Until then the former one gets the emails."""
     if update_fields is None or "email" in update_fields:
-        for channel in Channel.objects.filter(reader__user=instance).exclude(letters=OFF):
+        for letters in Letters.objects.filter(channel__reader__user=instance).exclude(arrangement=OFF):
             # The channel's page shows the address.
             with suppress(Refused):
-                ByNewsletter().fit(channel, now=utcnow())
+                ByNewsletter().fit(letters, now=utcnow())
 
 
 def _newsletter(channel: Channel) -> Subscribable | None:
@@ -133,13 +131,14 @@ def _newsletter(channel: Channel) -> Subscribable | None:
 
 
 def _mark(event: Event) -> None:
-    for channel in Channel.objects.select_related("reader").filter(pk=int(event.facts["reader_channel"])):
-        if channel.letters_mark_read:
+    rows = Letters.objects.filter(pk=int(event.facts["reader_channel"]))
+    for letters in rows.select_related("channel__reader"):
+        if letters.mark_read:
             # Further posts are only listed.
             posts = IssueItem.objects.filter(issue__in=event.keys).order_by("position")
-            mark_sent(channel, posts.values_list("entry__guid", flat=True)[: channel.letters_most])
-        before = event.at - KEPT_AFTER_ISSUE
-        Channel.objects.filter(pk=channel.pk, letters_since__lt=before).update(letters_since=before)
+            mark_sent(letters.channel, posts.values_list("entry__guid", flat=True)[: letters.max_posts])
+    before = event.at - KEPT_AFTER_ISSUE
+    rows.filter(since__lt=before).update(since=before)
 
 
 def _follow(newsletter: Subscribable, event: Event) -> None:
@@ -147,13 +146,13 @@ def _follow(newsletter: Subscribable, event: Event) -> None:
         for former in newsletter.subscriptions.confirmed().exclude(pk__in=event.keys):
             leave(subscription=former, now=event.at)
     is_on = newsletter.subscriptions.confirmed().exists()
-    channel = Channel.objects.filter(pk=newsletter.reader_channel or 0)
+    letters = Letters.objects.filter(pk=newsletter.reader_channel or 0)
     Subscribable.objects.filter(pk=newsletter.pk).update(stopped=not is_on)
     newsletter.feeds.update(status=Feed.Status.ACTIVE if is_on else Feed.Status.PAUSED)
     if is_on:
-        channel.filter(letters_since=None).update(letters=newsletter.arrangement, letters_since=event.at)
+        letters.filter(since=None).update(arrangement=newsletter.arrangement, since=event.at)
     else:
-        channel.update(letters=OFF, letters_since=None)
+        letters.update(arrangement=OFF, since=None)
 
 
 def _is_blocked(core: str) -> bool:

@@ -18,8 +18,8 @@ class LettersState(NamedTuple):
 
 
 class ChannelLetters(Protocol):
-    def fit(self, channel: Any, *, now: datetime) -> None:
-        """Make the newsletter as the channel says, or end it. Raises Refused about the owner's address."""
+    def fit(self, letters: Any, *, now: datetime) -> None:
+        """Make the newsletter as the row says, or end it. Raises Refused about the owner's address."""
 
     def drop(self, channel: Any, *, now: datetime) -> None:
         """Delete the newsletter with its issues."""
@@ -28,5 +28,5 @@ class ChannelLetters(Protocol):
         """Return None without a newsletter, or once its owner has left it."""
 
 
-def letters() -> ChannelLetters:
+def letter_newsletters() -> ChannelLetters:
     return channel_letters[0]()

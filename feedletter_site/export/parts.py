@@ -23,8 +23,8 @@ _CARRIED: Mapping[str, str] = {
     " Broadcast ToldCorrection Correction Restore Delivery Attempt Receipt RemotePost MailboxMessage Bounce",
     "fediverse": "Actor RemoteActor Follower Reaction",
     "chat": "BotSettings Guild BotFeed GuildFeed ServerAlert",
-    "reader": "Reader Token AppPassword Invitation Channel Follow Mute Entry TimelineEntry Unread Star"
-    " Mention Composition Photo MailAddress MailSource MailMessage",
+    "reader": "Reader Token AppPassword Invitation Channel Letters Follow Mute Entry TimelineEntry Unread"
+    " Star Mention Composition Photo MailAddress MailSource MailMessage",
     "feedletter_site": "Member Member_newsletters Origin ApiToken FirstStep",
 }
 OF_AN_ISSUE = Q(delivery__issue__isnull=False)

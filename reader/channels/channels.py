@@ -8,11 +8,11 @@ from django.db.models import Count, Min
 from django.utils.translation import gettext, ngettext
 
 from common.clock import utcnow
-from common.ports.channel_letters import letters
+from common.ports.channel_letters import letter_newsletters
 from common.refused import Refused, TranslatedRefusal
 from common.text import one_line
 from feeds.models import Feed
-from reader.models import Channel, Follow, Reader, TimelineEntry, Unread
+from reader.models import Channel, Follow, Letters, Reader, TimelineEntry, Unread
 
 NOTIFICATIONS, HOME = "notifications", "home"
 ALL_CHANNELS = "global"
@@ -78,8 +78,9 @@ def alter_channel(*, channel: Channel, **changes: Any) -> Channel:
     for name, value in changes.items():
         setattr(channel, name, value)
     channel.save(update_fields=list(changes))
-    if "name" in changes and channel.letters_since is not None:
-        letters().fit(channel, now=utcnow())
+    if "name" in changes:
+        for letters in Letters.objects.filter(channel=channel, since__isnull=False):
+            letter_newsletters().fit(letters, now=utcnow())
     return channel
 
 
@@ -111,7 +112,7 @@ def drop_channel(*, channel: Channel, now: datetime) -> None:
     Deletes some thousand posts per transaction, as each blocks other writers on SQLite.
     """
     _refuse_notifications(channel)
-    letters().drop(channel, now=now)
+    letter_newsletters().drop(channel, now=now)
     feeds = list(channel.follows.values_list("feed_id", flat=True))
     with transaction.atomic():
         # No new posts after this.

@@ -9,7 +9,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('feeds', '0004_whole_posts_beside_0_1_0'),
-        ('reader', '0004_channel_letters_beside_0_1_0'),
+        ('reader', '0004_letters_beside_0_1_0'),
     ]
 
     operations = [

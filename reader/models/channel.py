@@ -12,7 +12,6 @@ from feeds.models import Feed
 from reader.models.reader import Reader
 
 LONGEST_FOLLOW_NAME = 200
-MOST_IN_LETTER = (MinValueValidator(1), MaxValueValidator(500))
 
 
 class Channel(models.Model):
@@ -27,16 +26,6 @@ class Channel(models.Model):
         LIST = "list", "list"
         CARDS = "cards", "cards"
         GALLERY = "gallery", "pictures"
-
-    class Letters(models.TextChoices):
-        OFF = "off", _("off")
-        DAILY = "daily", _("daily")
-        WEEKLY = "weekly", _("weekly")
-
-    class Content(models.TextChoices):
-        FULL = "full", _("full posts")
-        EXCERPT = "excerpt", _("a picture and the first lines")
-        TITLES = "titles", _("titles only")
 
     reader = models.ForeignKey(Reader, on_delete=models.CASCADE, related_name="channels")
     uid = models.CharField(max_length=24)
@@ -56,18 +45,6 @@ class Channel(models.Model):
     ask_below = models.BigIntegerField(null=True)
     is_published = models.BooleanField(default=False, db_default=False)
     made_at = models.DateTimeField(default=timezone.now, editable=False)
-    # Its posts by email. `letters_since` is null until the address is confirmed (reader.people.letters).
-    letters = models.CharField(max_length=6, choices=Letters, default="off", db_default="off")
-    letters_at = models.TimeField(default=time(7), db_default=time(7))
-    # 0 is Monday.
-    letters_weekday = models.PositiveSmallIntegerField(choices=WEEKDAYS, default=4, db_default=4)
-    letters_zone = models.CharField(max_length=64, default="UTC", db_default="UTC")
-    letters_content = models.CharField(max_length=7, choices=Content, default="excerpt", db_default="excerpt")
-    letters_most = models.PositiveSmallIntegerField(default=50, db_default=50, validators=MOST_IN_LETTER)
-    letters_unread_only = models.BooleanField(default=True, db_default=True)
-    letters_mark_read = models.BooleanField(default=False, db_default=False)
-    letters_key = models.CharField(max_length=43, default="", db_default="", editable=False)
-    letters_since = models.DateTimeField(null=True, editable=False)
 
     class Meta:
         ordering = ("reader", "-is_notifications", "position", "pk")
@@ -79,6 +56,46 @@ class Channel(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+
+class Letters(models.Model):
+    """A channel's posts by email. Fields that its newsletter has, too, are named as there."""
+
+    class Arrangement(models.TextChoices):
+        OFF = "off", _("off")
+        DAILY = "daily", _("daily")
+        WEEKLY = "weekly", _("weekly")
+
+    class Content(models.TextChoices):
+        FULL = "full", _("full posts")
+        EXCERPT = "excerpt", _("a picture and the first lines")
+        TITLES = "titles", _("titles only")
+
+    # The release before deletes channels and knows of no such rows.
+    channel = models.OneToOneField(
+        Channel, on_delete=models.CASCADE, primary_key=True, db_constraint=False, related_name="letters"
+    )
+    arrangement = models.CharField(max_length=6, choices=Arrangement, default="off")
+    at = models.TimeField(default=time(7))
+    # 0 is Monday.
+    weekday = models.PositiveSmallIntegerField(choices=WEEKDAYS, default=4)
+    time_zone = models.CharField(max_length=64, default="UTC")
+    content = models.CharField(max_length=7, choices=Content, default="excerpt")
+    max_posts = models.PositiveSmallIntegerField(
+        default=50, validators=(MinValueValidator(1), MaxValueValidator(500))
+    )
+    unread_only = models.BooleanField(default=True)
+    mark_read = models.BooleanField(default=False)
+    key = models.CharField(max_length=43, editable=False)
+    # Null until the address is confirmed.
+    since = models.DateTimeField(null=True, editable=False)
+
+    def __str__(self) -> str:
+        return f"emails of {self.channel}"
+
+    @property
+    def is_weekly(self) -> bool:
+        return self.arrangement == self.Arrangement.WEEKLY
 
 
 class FollowQuerySet(models.QuerySet["Follow"]):

@@ -9,7 +9,7 @@ from django.utils.translation import gettext, gettext_lazy, ngettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from common.clock import utcnow
-from common.ports.channel_letters import LettersState, letters
+from common.ports.channel_letters import LettersState, letter_newsletters
 from common.refused import Refused
 from reader.channels.channels import (
     LONGEST_CHANNEL_NAME,
@@ -21,7 +21,7 @@ from reader.channels.channels import (
 )
 from reader.channels.filters import authors_of, change_filters, mute, preview_filters, unmute
 from reader.indieauth.discovery import profile_of
-from reader.models import Channel, Reader
+from reader.models import Channel, Letters, Reader
 from reader.pages.access import WAITED_FOR, ReaderFormPage, back_to, channel_line, for_readers, surroundings
 from reader.pages.forms import LONGEST_KEPT, ChannelForm, LettersForm, NewChannelForm
 from reader.pages.posts import shown_places
@@ -86,10 +86,11 @@ class ChannelSettings(ChannelFormPage):
 
     @cached_property
     def letters(self) -> tuple[LettersState | None, LettersForm]:
-        state = letters().state(self.channel, now=utcnow())
+        state = letter_newsletters().state(self.channel, now=utcnow())
+        row = Letters.objects.filter(channel=self.channel).first() or Letters(channel=self.channel)
         given = self.request.POST if self.request.POST.get("act") == LETTERS else None
-        initial = {} if state else {"letters": Channel.Letters.OFF}
-        return state, LettersForm(given, instance=self.channel, initial=initial)
+        initial = {} if state else {"arrangement": Letters.Arrangement.OFF}
+        return state, LettersForm(given, instance=row, initial=initial)
 
     def get_initial(self) -> dict[str, Any]:
         return {
@@ -112,7 +113,7 @@ class ChannelSettings(ChannelFormPage):
             form = self.letters[1]
             if not form.is_valid():
                 return self.render_to_response(self.get_context_data(), status=HTTPStatus.BAD_REQUEST)
-            save_letters(channel=form.save(commit=False), now=utcnow())
+            save_letters(letters=form.save(commit=False), now=utcnow())
             return redirect(f"{request.path}?saved#letters")
         if request.POST.get("act") != "delete":
             return super().post(request, *args, **kwargs)

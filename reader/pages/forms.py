@@ -11,7 +11,7 @@ from django.utils.translation import gettext, gettext_lazy, ngettext
 from common.clock import zone_names
 from common.text import one_line
 from feeds.addresses import MAX_FEED_URL
-from reader.models import Channel, Reader
+from reader.models import Channel, Letters, Reader
 from reader.people.readers import LONGEST_SLUG
 from reader.rules.order import number_in
 from reader.rules.saving import is_template
@@ -171,30 +171,30 @@ class ChannelForm(forms.Form):
 
 
 class LettersForm(forms.ModelForm):  # type: ignore[type-arg]
-    letters_zone = forms.ChoiceField(
+    time_zone = forms.ChoiceField(
         label=gettext_lazy("Time zone"), choices=lambda: [(name, name) for name in sorted(zone_names())]
     )
 
     class Meta:
-        model = Channel
+        model = Letters
         labels = {  # noqa: RUF012 - Django's name and type
-            "letters": gettext_lazy("How often"),
-            "letters_weekday": gettext_lazy("Day, if weekly"),
-            "letters_at": gettext_lazy("Time"),
-            "letters_zone": "",
-            "letters_content": gettext_lazy("Posts as"),
-            "letters_most": gettext_lazy("At most this many posts"),
-            "letters_unread_only": gettext_lazy("Unread posts only"),
-            "letters_mark_read": gettext_lazy("Mark posts as read once they are sent"),
+            "arrangement": gettext_lazy("How often"),
+            "weekday": gettext_lazy("Day, if weekly"),
+            "at": gettext_lazy("Time"),
+            "time_zone": "",
+            "content": gettext_lazy("Posts as"),
+            "max_posts": gettext_lazy("At most this many posts"),
+            "unread_only": gettext_lazy("Unread posts only"),
+            "mark_read": gettext_lazy("Mark posts as read once they are sent"),
         }
         fields = tuple(labels)
-        widgets = {"letters_at": forms.TimeInput({"type": "time"}, "%H:%M")}  # noqa: RUF012 - as above
+        widgets = {"at": forms.TimeInput({"type": "time"}, "%H:%M")}  # noqa: RUF012 - as above
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        if not self.instance.letters_key:
-            self.initial["letters_zone"] = settings.TIME_ZONE
-            self.fields["letters_zone"].widget.attrs["data-of-browser"] = ""
+        if not self.instance.key:
+            self.initial["time_zone"] = settings.TIME_ZONE
+            self.fields["time_zone"].widget.attrs["data-of-browser"] = ""
 
 
 class EmailForm(forms.Form):

@@ -12,11 +12,11 @@ from django.conf import settings
 from django.db import transaction
 
 from common.net.client import Fetched
-from common.ports.channel_letters import letters
+from common.ports.channel_letters import letter_newsletters
 from common.text import one_line
 from feeds.parsing.pictures import type_by_ending
 from feeds.polling.read import OwnDocument
-from reader.models import Channel, TimelineEntry
+from reader.models import Channel, Letters, TimelineEntry
 from reader.people.picks import KEY_BYTES, MOST_IN_FEED, TYPES
 from reader.people.readers import may_read
 from reader.rules.order import number_in
@@ -24,22 +24,21 @@ from reader.timelines.marks import mark_read
 from reader.timelines.pages import Timeline
 
 MOST_CHARACTERS = 2_000_000
-FIELDS = [field.name for field in Channel._meta.concrete_fields if field.name.startswith("letters")]
 _PATH = re.compile(r"/reader/letters/([\w-]{1,43})/feed\.json")
 _GUID = re.compile(r"urn:feedletter:post:([0-9]{1,18}):([0-9]{1,18})")
 _MEDIA = {"photo": "image/jpeg", "featured": "image/jpeg", "video": "video/mp4", "audio": "audio/mpeg"}
 
 
 @transaction.atomic
-def save_letters(*, channel: Channel, now: datetime) -> None:
+def save_letters(*, letters: Letters, now: datetime) -> None:
     """Save what the owner chose. Raises Refused about their address."""
-    channel.letters_key = channel.letters_key or f"{channel.pk}-{secrets.token_urlsafe(KEY_BYTES)}"
-    channel.save(update_fields=FIELDS)
-    letters().fit(channel, now=now)
+    letters.key = letters.key or f"{letters.channel_id}-{secrets.token_urlsafe(KEY_BYTES)}"
+    letters.save()
+    letter_newsletters().fit(letters, now=now)
 
 
-def address_of(channel: Channel) -> str:
-    return f"{settings.SITE_URL}/reader/letters/{channel.letters_key}/feed.json"
+def address_of(letters: Letters) -> str:
+    return f"{settings.SITE_URL}/reader/letters/{letters.key}/feed.json"
 
 
 def guid_of(channel: Channel, entry: int) -> str:
@@ -55,12 +54,13 @@ def mark_sent(channel: Channel, guids: Iterable[str]) -> None:
     mark_read(Timeline(channel.reader, channel), list(places.values_list("pk", flat=True)))
 
 
-def posts_in(channel: Channel) -> list[int]:
+def posts_in(letters: Letters) -> list[int]:
     """Return keys of visible entries since it was switched on, the newest first."""
-    if channel.letters_since is None or settings.READER == "off" or not may_read(channel.reader):
+    channel = letters.channel
+    if letters.since is None or settings.READER == "off" or not may_read(channel.reader):
         return []
-    rows = Timeline(channel.reader, channel).seen().filter(at__gte=channel.letters_since)
-    if channel.letters_unread_only:
+    rows = Timeline(channel.reader, channel).seen().filter(at__gte=letters.since)
+    if letters.unread_only:
         rows = rows.filter(unread__isnull=False)
     return list(rows.order_by("-at", "-pk").values_list("entry_id", flat=True)[:MOST_IN_FEED])
 
@@ -73,11 +73,11 @@ def own_document(url: str, now: datetime) -> OwnDocument | None:
     match = _PATH.fullmatch(urlsplit(url).path)
     if match is None:
         return None
-    rows = Channel.objects.select_related("reader__user").filter(letters_key=match[1])
-    channel = rows.filter(pk=number_in(match[1].partition("-")[0]) or 0).first()
-    if channel is None:
+    rows = Letters.objects.select_related("channel__reader__user").filter(key=match[1])
+    letters = rows.filter(pk=number_in(match[1].partition("-")[0]) or 0).first()
+    if letters is None:
         return OwnDocument(Fetched(404, url, {}, b""), now, is_complete=False)
-    entries = posts_in(channel)
+    channel, entries = letters.channel, posts_in(letters)
     items = _items(channel, entries)
     body = {"version": "https://jsonfeed.org/version/1.1", "title": channel.name, "items": items}
     document = Fetched(200, url, {"content-type": TYPES["json"]}, json.dumps(body).encode())

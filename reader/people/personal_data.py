@@ -14,6 +14,7 @@ from reader.models import (
     Channel,
     Composition,
     Follow,
+    Letters,
     MailAddress,
     MailMessage,
     MailSource,
@@ -24,7 +25,6 @@ from reader.models import (
     TimelineEntry,
     Token,
 )
-from reader.people.letters import FIELDS
 
 PIECE = 64 * 1024
 POST_FIELDS = {"link": KeyTextTransform("url", "entry__jf2"), "title": KeyTextTransform("name", "entry__jf2")}
@@ -38,7 +38,12 @@ ROWS: Mapping[str, "QuerySet[Any, Any]"] = {
     ),
     "channels": Channel.objects.order_by("-is_notifications", "position", "pk").values(
         *("uid", "name", "position", "is_notifications", "unread_mode", "keep_days", "layout"),
-        *("in_deck", "filters", "made_at", *(name for name in FIELDS if name != "letters_key")),
+        *("in_deck", "filters", "made_at"),
+    ),
+    "channels_by_email": Letters.objects.values(
+        *("arrangement", "weekday", "at", "time_zone", "content", "max_posts", "unread_only", "mark_read"),
+        "since",
+        channel_uid=F("channel__uid"),
     ),
     "follows": Follow.objects.order_by("-pk").values(
         "added_at", "name", url=F("feed__url"), title=F("feed__title"), channel_uid=F("channel__uid")
@@ -69,7 +74,12 @@ ROWS: Mapping[str, "QuerySet[Any, Any]"] = {
     ),
 }
 # To the reader, where it isn't `reader`.
-PATHS = {"account": "pk", "follows": "channel__reader", "held_mail": "source__reader"}
+PATHS = {
+    "account": "pk",
+    "follows": "channel__reader",
+    "channels_by_email": "channel__reader",
+    "held_mail": "source__reader",
+}
 SOURCES = [HeldRows(name, rows, by(PATHS.get(name, "reader"))) for name, rows in ROWS.items()]
 
 

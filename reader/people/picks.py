@@ -50,7 +50,7 @@ class Pick:
     url: str
     at: datetime
     tags: tuple[str, ...]
-    # The note, and below it the post's title, link and source.
+    # The note, and below it the source.
     html: SafeString
 
 
@@ -180,7 +180,6 @@ def _pick(row: Any) -> Pick:
     url = url if scheme(url) in ("http", "https") else ""
     source = one_line((feed.title or feed.host) if feed else "") or (urlsplit(url).hostname or "")
     title = shortened(one_line(row.name or row.summary or row.text or url), LONGEST_TITLE)
-
     # Both escape what a person typed.
     note = mark_safe(linebreaks(urlize(row.note, autoescape=True)))  # noqa: S308
     return Pick(

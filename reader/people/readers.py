@@ -11,7 +11,7 @@ from django.db.models import Q
 from django.utils.translation import gettext
 
 from common.passes import TimeBudget
-from common.ports.channel_letters import letters
+from common.ports.channel_letters import letter_newsletters
 from common.ports.hooks import site_mail
 from common.refused import Refused
 from feeds.models import Feed
@@ -128,7 +128,7 @@ def drop_reader(*, reader: Reader, now: datetime) -> None:
     reader.app_passwords.all().delete()
     for channel in reader.channels.all():
         if channel.is_notifications:
-            letters().drop(channel, now=now)
+            letter_newsletters().drop(channel, now=now)
             empty_channel(channel)
         else:
             drop_channel(channel=channel, now=now)

@@ -25,7 +25,7 @@ from feeds.models import Feed
 from feeds.parsing.document import parse
 from feeds.polling.poll import poll_feed
 from reader.channels.channels import alter_channel, drop_channel
-from reader.models import Channel, Reader, TimelineEntry, Unread
+from reader.models import Channel, Letters, Reader, TimelineEntry, Unread
 from reader.people import letters
 from reader.people.letters import address_of, own_document, save_letters
 from reader.people.readers import drop_reader
@@ -75,12 +75,13 @@ def post(home: Channel, blog: Feed) -> Callable[..., TimelineEntry]:
     return one
 
 
-def switch(channel: Channel, letters: str = "daily", *, minutes: float = 0, **fields: Any) -> Channel:
+def switch(channel: Channel, arrangement: str = "daily", *, minutes: float = 0, **fields: Any) -> None:
     channel.refresh_from_db()
-    for name, value in {"letters": letters, **fields}.items():
-        setattr(channel, name, value)
-    save_letters(channel=channel, now=at(minutes))
-    return channel
+    row = Letters.objects.filter(channel=channel).first() or Letters(channel=channel)
+    for name, value in {"arrangement": arrangement, **fields}.items():
+        setattr(row, name, value)
+    save_letters(letters=row, now=at(minutes))
+    channel.refresh_from_db()
 
 
 def delivered(smtp: SmtpServer, minutes: float) -> list[Received]:
@@ -118,7 +119,7 @@ def daily(ada: Reader, home: Channel, smtp: SmtpServer) -> Channel:
     """Return Home, sent to Ada every day at seven in UTC, and confirmed."""
     ada.user.email = "ada@example.org"
     ada.user.save()
-    switch(home, letters_content="full")
+    switch(home, content="full")
     (mail,) = delivered(smtp, 1)
     confirm(mail, 2)
     home.refresh_from_db()
@@ -186,7 +187,7 @@ class TestIssues:
         self, daily: Channel, post: Callable[..., TimelineEntry], smtp: SmtpServer
     ) -> None:
         """Seven in Auckland was 18:00 on Thursday in UTC."""
-        switch(daily, "weekly", letters_zone="Pacific/Auckland", minutes=5)
+        switch(daily, "weekly", time_zone="Pacific/Auckland", minutes=5)
         post("Tides", 10)
         work(60)
         thursday = 6 * A_DAY + 9 * 60
@@ -202,7 +203,7 @@ class TestIssues:
     def test_read_posts_are_sent_if_wished(
         self, daily: Channel, post: Callable[..., TimelineEntry], smtp: SmtpServer
     ) -> None:
-        switch(daily, letters_unread_only=False, minutes=5)
+        switch(daily, unread_only=False, minutes=5)
         mark_read(Timeline(daily.reader, daily), [post("Tides").pk])
         work(60)
         assert work(SEVEN + 1) == 1
@@ -241,7 +242,7 @@ class TestMarks:
     def test_posts_that_are_shown_are_marked_read_and_listed_ones_are_not(
         self, daily: Channel, post: Callable[..., TimelineEntry], smtp: SmtpServer
     ) -> None:
-        switch(daily, letters_mark_read=True, letters_most=2, minutes=5)
+        switch(daily, mark_read=True, max_posts=2, minutes=5)
         places = [post(name, 10 + number) for number, name in enumerate(("A", "B", "C"))]
         work(60)
         late = post("Late", SEVEN)
@@ -259,7 +260,7 @@ class TestMarks:
         smtp: SmtpServer,
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:
-        switch(daily, letters_mark_read=True, minutes=5)
+        switch(daily, mark_read=True, minutes=5)
         post("Tides")
         work(60)
         monkeypatch.setattr(channel_letters, "mark_sent", lambda *_: 1 / 0)
@@ -270,7 +271,7 @@ class TestMarks:
     def test_a_worker_killed_before_the_commit_has_neither_published_nor_marked(
         self, daily: Channel, post: Callable[..., TimelineEntry], smtp: SmtpServer
     ) -> None:
-        switch(daily, letters_mark_read=True, minutes=5)
+        switch(daily, mark_read=True, minutes=5)
         tides = post("Tides")
         work(60)
 
@@ -309,7 +310,7 @@ class TestAddress:
     ) -> None:
         switch(channel("News"), "weekly", minutes=5)
         assert delivered(smtp, 6) == []
-        assert channel("News").letters_since == at(5)
+        assert channel("News").letters.since == at(5)
 
     def test_a_confirmed_address_of_somebody_else_proves_nothing(
         self, daily: Channel, bob: Reader, smtp: SmtpServer
@@ -318,7 +319,7 @@ class TestAddress:
         bobs = bob.channels.get(uid="home")
         switch(bobs, minutes=20)
         bobs.refresh_from_db()
-        assert bobs.letters_since is None
+        assert bobs.letters.since is None
 
     @pytest.mark.slow
     def test_a_changed_address_gets_the_next_issue_once_it_is_confirmed(
@@ -345,7 +346,7 @@ class TestAddress:
         daily.reader.user.email = ""
         daily.reader.user.save()
         daily.refresh_from_db()
-        assert daily.letters == "off"
+        assert daily.letters.arrangement == "off"
         assert newsletter().stopped
 
     @pytest.mark.django_db
@@ -380,12 +381,12 @@ class TestEnds:
         path = urlsplit(str(mail.email["List-Unsubscribe"]).strip("<>").split(">")[0]).path
         assert Client().post(path, {"List-Unsubscribe": "One-Click"}).status_code == 200
         daily.refresh_from_db()
-        assert daily.letters == "off"
+        assert daily.letters.arrangement == "off"
         assert newsletter().stopped
         assert newsletter().feeds.get().status == "paused"
         browser.post("/reader/c/home/settings/", {"name": "Harbour", "unread": "flag"})
         daily.refresh_from_db()
-        assert daily.letters == "off"
+        assert daily.letters.arrangement == "off"
         switch(daily, minutes=SEVEN + 60)
         post("Gulls", SEVEN + 70)
         work(SEVEN + 80)
@@ -396,10 +397,10 @@ class TestEnds:
         row = newsletter().subscriptions.get()
         leave(subscription=row, now=at(60), by_reader=True)
         daily.refresh_from_db()
-        assert daily.letters == "off"
+        assert daily.letters.arrangement == "off"
         undo_leaving(subscription=row, now=at(70))
         daily.refresh_from_db()
-        assert (daily.letters, daily.letters_since) == ("daily", at(70))
+        assert (daily.letters.arrangement, daily.letters.since) == ("daily", at(70))
         assert not newsletter().stopped
 
     @pytest.mark.slow
@@ -441,7 +442,7 @@ class TestEnds:
     def test_who_is_erased_as_a_subscriber_gets_nothing(self, daily: Channel) -> None:
         erase(destination=Destination.objects.get(core="ada@example.org"), now=at(60))
         daily.refresh_from_db()
-        assert daily.letters == "off"
+        assert daily.letters.arrangement == "off"
         assert not Subscription.objects.confirmed().exists()
 
     def test_a_newsletter_that_an_admin_deletes_is_off(self, daily: Channel, browser: Client) -> None:
@@ -449,7 +450,7 @@ class TestEnds:
         page = browser.get("/reader/c/home/settings/").content.decode()
         assert 'value="off" selected' in page
         switch(daily, minutes=70)
-        assert Feed.objects.get(url=address_of(daily)) == newsletter().feeds.get()
+        assert Feed.objects.get(url=address_of(daily.letters)) == newsletter().feeds.get()
 
     def test_a_new_name_is_the_newsletters_title(self, daily: Channel) -> None:
         alter_channel(channel=daily, name="Harbour")
@@ -477,9 +478,9 @@ def test_the_newsletter_is_invisible_to_others(daily: Channel, client: Client, a
 
 
 def test_the_feed_has_no_page_and_a_wrong_key_has_no_feed(daily: Channel, client: Client) -> None:
-    path = urlsplit(address_of(daily)).path
+    path = urlsplit(address_of(daily.letters)).path
     assert client.get(path).status_code == 404
-    document = own_document(address_of(daily)[:-12] + "x/feed.json", at(1))
+    document = own_document(address_of(daily.letters)[:-12] + "x/feed.json", at(1))
     assert document is not None
     assert document.fetched.status == 404
     assert own_document("https://harbour.example/feed", at(1)) is None
@@ -495,7 +496,7 @@ def test_a_post_in_the_feed_has_its_text_author_source_and_files(
         photo=["https://harbour.example/a.png"],
         audio=["https://harbour.example/a"],
     )
-    document = own_document(address_of(daily), at(1))
+    document = own_document(address_of(daily.letters), at(1))
     assert document is not None
     assert document.is_complete
     fetched = document.fetched
@@ -516,7 +517,7 @@ def test_a_long_feed_ends_and_says_that_more_is_missing(
     for number in range(5):
         post(f"Post {number}", 10 + number)
     monkeypatch.setattr(letters, "MOST_CHARACTERS", 35)
-    document = own_document(address_of(daily), at(60))
+    document = own_document(address_of(daily.letters), at(60))
     assert document is not None
     titles = [item["title"] for item in json.loads(document.fetched.body)["items"]]
     assert titles == ["Post 4", "Post 3"]

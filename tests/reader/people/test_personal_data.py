@@ -11,6 +11,7 @@ from reader.models import (
     Follow,
     FollowList,
     Invitation,
+    Letters,
     MailAddress,
     MailSource,
     Marking,
@@ -27,6 +28,7 @@ from reader.people.personal_data import SOURCES
 # The export's key for each model, or the reason for omitting it.
 TOLD = {
     Channel: "channels",
+    Letters: "channels_by_email",
     FollowList: "",  # progress of the last file; the resulting follows are exported
     Follow: "follows",
     Mute: "muted",
