@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 
+from django.db import connection
 from django.utils import timezone
 
 from bench import audience
@@ -11,7 +12,7 @@ from delivery.issues.series import add_email, switch_on
 from delivery.models import Delivery
 from subscriptions.models import Destination, SeriesRun, Subscribable, Subscription
 
-MANY, BATCH = 1_000_000, 10_000
+MANY = 1_000_000
 # Those for whom an email is due, the second ten times the first.
 FEW, MORE = 1_000, 10_000
 TICKS = 20
@@ -44,26 +45,18 @@ def an_email(count: int) -> float:
 
 def fill() -> None:
     now = timezone.now()
-    newsletter = Subscribable.objects.create(
-        name="course", title="A course", welcome="series", from_email="Bench <b@example.org>"
-    )
+    newsletter = audience.rows_of("course", readers=MANY)
+    Subscribable.objects.filter(pk=newsletter.pk).update(welcome="series")
     for number in range(7):
         letter = add_email(newsletter=newsletter, author="", now=now, subject=f"Part {number}", markdown="Hi")
         switch_on(letter_id=letter.pk, version=letter.version, now=now)
-    for start in range(0, MANY, BATCH):
-        people = [
-            Destination(
-                kind="email", core=f"p{number}@d{number % 97}.example", label=f"p{number}", added_at=now
-            )
-            for number in range(start, start + BATCH)
-        ]
-        Destination.objects.bulk_create(people)
-        rows = [
-            Subscription(subscribable=newsletter, destination=each, status="confirmed", confirmed_at=now)
-            for each in people
-        ]
-        Subscription.objects.bulk_create(rows)
-        due = now + timedelta(days=1)
-        SeriesRun.objects.bulk_create(
-            SeriesRun(subscription=row, newsletter=newsletter, begun_at=now, due_at=due) for row in rows
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"""
+            INSERT INTO {SeriesRun._meta.db_table}
+                (subscription_id, newsletter_id, time_zone, begun_at, sent, deliveries, due_at)
+            SELECT id, subscribable_id, '', %s, '[]', '[]', %s FROM {Subscription._meta.db_table}
+            """,
+            [now, now + timedelta(days=1)],
         )
+    audience.vacuum(Destination, Subscription, SeriesRun)
