@@ -23,7 +23,6 @@ from reader.indieauth.client import Granted
 from reader.indieauth.discovery import NotConfirmed
 from reader.micropub.compositions import State
 from reader.micropub.site import (
-    Picture,
     Site,
     SiteAnswer,
     config_at,
@@ -54,7 +53,7 @@ class Job:
     reader: Reader
     site: Site | None
     said: Said
-    pictures: tuple[Picture, ...] = ()
+    pictures: tuple[Photo, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,13 +94,10 @@ def claimed_jobs(now: datetime) -> list[Job]:
     """Lease due compositions, one per reader: this keeps their order, and renews a token once."""
     due = Composition.objects.due(now).order_by("due_at", "pk")
     wanted = set(due.values_list("reader", flat=True)[:LOOKED_THROUGH])
-    busy = Composition.objects.filter(reader__in=wanted, lease_until__gte=now).values_list(
-        "reader", flat=True
-    )
-    readers = Reader.objects.select_for_update(no_key=True, skip_locked=True).filter(
-        pk__in=wanted - set(busy)
-    )
-    free = set(readers.values_list("pk", flat=True))
+    leased = Composition.objects.filter(reader__in=wanted, lease_until__gte=now)
+    busy = set(leased.values_list("reader", flat=True))
+    readers = Reader.objects.select_for_update(no_key=True, skip_locked=True)
+    free = set(readers.filter(pk__in=wanted - busy).values_list("pk", flat=True))
     rows: dict[int, Composition] = {}
     for row in due.filter(reader__in=free).select_for_update(skip_locked=True)[:LOOKED_THROUGH]:
         rows.setdefault(row.reader_id, row)
@@ -114,16 +110,10 @@ def claimed_jobs(now: datetime) -> list[Job]:
             # The sender died before the response.
             row.state, row.problem, row.attempts = State.UNSURE, LOST, 0
         row.save(update_fields=["lease_token", "lease_until", "state", "problem", "attempts"])
-    return [_job(row) for row in chosen]
-
-
-def _job(row: Composition) -> Job:
-    reader = Reader.objects.get(pk=row.reader_id)
-    pictures = tuple(
-        Picture(photo.pk, photo.name, photo.media_type, photo.alt, photo.url, bytes(photo.data))
-        for photo in row.photos.all()
-    )
-    return Job(row, reader, site_of(reader), Said.from_json(row.said), pictures)
+    return [
+        Job(row, row.reader, site_of(row.reader), Said.from_json(row.said), tuple(row.photos.all()))
+        for row in chosen
+    ]
 
 
 def _prepared(job: Job, now: datetime) -> Prepared:
@@ -163,10 +153,9 @@ def mark_sending(*, job: Job, prepared: Prepared, now: datetime) -> Job | None:
     if prepared.refusal is not None:
         record_answer(job=job, answer=prepared.refusal, now=now)
         return None
-    pictures = tuple(
-        replace(picture, url=prepared.urls.get(picture.pk, picture.url)) for picture in job.pictures
-    )
-    return replace(job, row=row, site=prepared.site, pictures=pictures)
+    for picture in job.pictures:
+        picture.url = prepared.urls.get(picture.pk, picture.url)
+    return replace(job, row=row, site=prepared.site)
 
 
 def _created(job: Job) -> SiteAnswer:

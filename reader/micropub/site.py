@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime, timedelta
 from http import HTTPStatus
@@ -22,18 +22,9 @@ from common.text import one_line, shortened
 from feeds.parsing.media import absolute
 from reader.indieauth.client import Begun, Granted, begin, finish, renew
 from reader.indieauth.discovery import NotConfirmed, discover, endpoints_of, json_object, sentence
-from reader.models import Reader
+from reader.models import Photo, Reader
 from reader.people.tokens import connect_site
-from reader.rules.micropub import (
-    LONGEST_PROBLEM,
-    Config,
-    Said,
-    Target,
-    as_form,
-    as_json,
-    config_of,
-    targets_of,
-)
+from reader.rules.micropub import LONGEST_PROBLEM, Config, Said, as_form, as_json, config_of, targets_of
 
 POST_SECONDS = 20.0
 CONFIG_SECONDS = 5.0
@@ -66,18 +57,6 @@ class Site:
 
 
 @dataclass(frozen=True, slots=True)
-class Picture:
-    """Photo: the site's `url`, or `data`."""
-
-    pk: int
-    name: str
-    media_type: str
-    alt: str
-    url: str
-    data: bytes = field(repr=False)
-
-
-@dataclass(frozen=True, slots=True)
 class SiteAnswer:
     """Result of a post: posted, refused, later (nothing arrived) or unsure.
 
@@ -90,46 +69,37 @@ class SiteAnswer:
     wait: timedelta | None = None
 
 
-def ask_config(site: Site) -> Config:
-    """Return an empty configuration if invalid."""
-    answer = _asked(site, {"q": "config"})
-    config = config_of(answer, site.endpoint)
-    if not config.targets and "syndicate-to" not in answer:
-        config = Config(config.media, targets_of(_asked(site, {"q": "syndicate-to"})))
-    return config
-
-
 def newest_posts(site: Site) -> list[Any] | None:
     """Return the answer to `q=source`, if any."""
     items = _asked(site, {"q": "source", "limit": str(LOOKED_AT)}).get("items")
     return items[: 10 * LOOKED_AT] if isinstance(items, list) else None
 
 
-def upload(site: Site, media: str, picture: Picture) -> SiteAnswer:
+def upload(site: Site, media: str, picture: Photo) -> SiteAnswer:
     """Upload a picture (§3.6.1). Harmless if repeated."""
-    file = (picture.name, picture.data, picture.media_type)
-    body, kind = encode_multipart_formdata({"file": file})
+    body, kind = encode_multipart_formdata({"file": _file(picture)})
     answer = _post(site, media, body, kind)
     if answer.verdict == "posted" and not answer.location:
         return SiteAnswer("refused", problem=f"{host_of(media)} didn’t return the picture’s address.")
     return answer
 
 
-def create(site: Site, said: Said, pictures: Iterable[Picture]) -> SiteAnswer:
+def create(site: Site, said: Said, pictures: Sequence[Photo]) -> SiteAnswer:
     """Create a post, with pictures that have no address (§3.3)."""
-    shown = list(pictures)
-    files = [picture for picture in shown if not picture.url]
-    if files:
-        name = "photo[]" if len(shown) > 1 else "photo"
-        parts = [(name, (one.name, one.data, one.media_type)) for one in files]
-        fields = as_form(said, [one.url for one in shown if one.url])
-        body, kind = encode_multipart_formdata([*fields, *parts])
-    elif any(picture.alt for picture in shown):
-        document = as_json(said, [(picture.url, picture.alt) for picture in shown])
+    fields = as_form(said, [picture.url for picture in pictures if picture.url])
+    if files := [_file(picture) for picture in pictures if not picture.url]:
+        name = "photo[]" if len(pictures) > 1 else "photo"
+        body, kind = encode_multipart_formdata([*fields, *((name, file) for file in files)])
+    elif any(picture.alt for picture in pictures):
+        document = as_json(said, [(picture.url, picture.alt) for picture in pictures])
         body, kind = json.dumps(document).encode(), JSON
     else:
-        body, kind = urlencode(as_form(said, [one.url for one in shown])).encode(), FORM
+        body, kind = urlencode(fields).encode(), FORM
     return _post(site, site.endpoint, body, kind)
+
+
+def _file(picture: Photo) -> tuple[str, bytes, str]:
+    return picture.name, bytes(picture.data), picture.media_type
 
 
 def _post(site: Site, url: str, body: bytes, kind: str) -> SiteAnswer:
@@ -185,14 +155,15 @@ def _words(text: object, site: Site) -> str:
 
 
 def config_at(site: Site) -> Config:
-    """Cached for an hour, or a minute if empty (network)."""
-    key = f"micropub-{hashlib.sha256(f'{site.endpoint} {site.token}'.encode()).hexdigest()}"
-    known = cache.get(key)
-    if known is not None:
-        return Config(known[0], tuple(Target(*one) for one in known[1]))
-    config = ask_config(site)
-    targets = [(one.uid, one.name) for one in config.targets]
-    cache.set(key, (config.media, targets), AN_HOUR if config != Config() else A_MINUTE)
+    """Cached for an hour, or a minute if empty or invalid (network)."""
+    key = f"micropub-config-{hashlib.sha256(f'{site.endpoint} {site.token}'.encode()).hexdigest()}"
+    config: Config | None = cache.get(key)
+    if config is None:
+        answer = _asked(site, {"q": "config"})
+        config = config_of(answer, site.endpoint)
+        if not config.targets and "syndicate-to" not in answer:
+            config = Config(config.media, targets_of(_asked(site, {"q": "syndicate-to"})))
+        cache.set(key, config, AN_HOUR if config != Config() else A_MINUTE)
     return config
 
 
