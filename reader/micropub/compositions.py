@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import BinaryIO
 
 from django.db import transaction
-from django.utils.translation import gettext, gettext_noop, ngettext
+from django.utils.translation import gettext, gettext_lazy, gettext_noop, ngettext
 
 from common.body_limits import MEGABYTE
 from common.db.leases import RELEASED
@@ -33,6 +33,13 @@ LONGEST_FORM_KEY = 60
 MOST_SIDE = 2048
 MOST_PICTURE_BYTES = 3_000_000
 
+# By the field, as `lacks` names it.
+MISSING = {
+    "url": gettext_lazy("Enter the address of the post that you’re responding to. It starts with https://."),
+    "rsvp": gettext_lazy("Choose whether you’re coming."),
+    "name": gettext_lazy("An article needs a title."),
+    "content": gettext_lazy("Write something first."),
+}
 RESTORED = gettext_noop("A backup was restored. This post may have been published before that.")
 
 State = Composition.State
@@ -131,7 +138,7 @@ def hand_over(*, composition: Composition, now: datetime) -> Composition:
         return row
     said = fitting(Said.from_json(row.said))
     if field := lacks(said, photos=row.photos.count()):
-        raise Refused(_missing(field), field)
+        raise Refused(str(MISSING[field]), field)
     row.become(said=said.to_json())
     return _waiting(row, now)
 
@@ -208,17 +215,3 @@ def _locked(composition: Composition) -> Composition:
 
 def _waiting(row: Composition, now: datetime) -> Composition:
     return row.become(state=State.WAITING, due_at=now, attempts=0, problem="", **RELEASED)
-
-
-def _missing(field: str) -> str:
-    match field:
-        case "url":
-            return gettext(
-                "Enter the address of the post that you’re responding to. It starts with https://."
-            )
-        case "rsvp":
-            return gettext("Choose whether you’re coming.")
-        case "name":
-            return gettext("An article needs a title.")
-        case _:
-            return gettext("Write something first.")

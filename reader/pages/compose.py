@@ -43,16 +43,13 @@ from reader.people.tokens import TakenSite
 from reader.rules.identity import LONGEST_IDENTITY
 from reader.rules.micropub import (
     ARTICLE,
-    BOOKMARK,
-    LIKE,
+    KINDS_WITH,
     LONGEST_CONTENT,
     LONGEST_NAME,
     LONGEST_POST_URL,
     MOST_PHOTOS,
     NOTE,
-    PROPERTY,
     REPLY,
-    REPOST,
     WRITTEN_KINDS,
     Said,
     categories_of,
@@ -76,7 +73,7 @@ VISIBILITY_WORDS = {
     "unlisted": gettext_lazy("anyone with the link"),
     "private": gettext_lazy("private"),
 }
-WITH_PICTURES = (NOTE, ARTICLE, REPLY)
+KINDS_SHOWN_WITH = {**KINDS_WITH, "pictures": (NOTE, ARTICLE, REPLY)}
 # Seconds until the page reloads.
 LOOKS_AGAIN = 3
 LISTED = 20
@@ -150,12 +147,7 @@ class ComposePage(ReaderPage):
             entry=entry,
             about=str((entry.jf2 or {}).get("name", "")) if entry else "",
             kinds=[(kind, WRITTEN_KIND_WORDS[kind]) for kind in WRITTEN_KINDS],
-            has={
-                "url": said.kind in PROPERTY,
-                "name": said.kind in (ARTICLE, BOOKMARK),
-                "content": said.kind not in (LIKE, REPOST),
-                "pictures": said.kind in WITH_PICTURES,
-            },
+            has={name: said.kind in kinds for name, kinds in KINDS_SHOWN_WITH.items()},
             rsvps=RSVP_WORDS,
             visibilities=VISIBILITY_WORDS,
             photos=photos,

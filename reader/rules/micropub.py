@@ -1,7 +1,7 @@
 """Posts for Micropub (www.w3.org/TR/micropub)."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import urlsplit
@@ -23,6 +23,15 @@ PROPERTY = {
     LIKE: "like-of",
     REPOST: "repost-of",
     BOOKMARK: "bookmark-of",
+}
+WORDY = (NOTE, ARTICLE, REPLY, RSVP, BOOKMARK)
+# All kinds have the other fields.
+KINDS_WITH = {
+    "url": tuple(PROPERTY),
+    "name": (ARTICLE, BOOKMARK),
+    "content": WORDY,
+    "categories": WORDY,
+    "rsvp": (RSVP,),
 }
 RSVPS = ("yes", "no", "maybe", "interested")
 VISIBILITIES = ("", "public", "unlisted", "private")
@@ -75,7 +84,7 @@ class Target:
 @dataclass(frozen=True, slots=True)
 class Config:
     media: str = ""
-    targets: tuple[Target, ...] = field(default=())
+    targets: tuple[Target, ...] = ()
 
 
 def cleaned(said: Said) -> Said:
@@ -95,15 +104,8 @@ def cleaned(said: Said) -> Said:
 
 def fitting(said: Said) -> Said:
     """Drop fields that the kind lacks."""
-    has_words = said.kind not in (LIKE, REPOST)
-    return replace(
-        said,
-        url=said.url if said.kind in PROPERTY else "",
-        name=said.name if said.kind in (ARTICLE, BOOKMARK) else "",
-        content=said.content if has_words else "",
-        rsvp=said.rsvp if said.kind == RSVP else "",
-        categories=said.categories if has_words else (),
-    )
+    lacking = [name for name, kinds in KINDS_WITH.items() if said.kind not in kinds]
+    return replace(said, **{name: getattr(Said(), name) for name in lacking})
 
 
 def categories_of(text: str) -> tuple[str, ...]:
