@@ -152,20 +152,23 @@ def surroundings(reader: Reader, current: Channel | None = None) -> dict[str, An
     more = "+" if sum(count for _, count in channels) > MOST_COUNTED else ""
     shown = (f"feed__{name}" for name in (*SHOWN_OF_FEED, *HEALTH_OF_FEED))
     follows = Follow.objects.of(reader).select_related("feed__icon")
-    feeds = defaultdict(list)
-    for follow in follows.only("channel", "name", "feed__icon__url", *shown):
-        feeds[follow.channel_id].append(follow)
-    lines = [
-        channel_line(
-            channel,
-            count,
-            [
-                feed_line(channel, follow, by_feed.get((channel.pk, follow.feed_id), 0), more)
-                for follow in sorted(feeds[channel.pk], key=lambda follow: natural_order(follow.title))
-            ],
-        )
-        for channel, count in channels
-    ]
+    rows = follows.only("channel", "name", "feed__icon__url", *shown)
+    by_key = {channel.pk: channel for channel, _ in channels}
+    feeds: dict[int, list[FeedLine]] = defaultdict(list)
+    for follow in sorted(rows, key=lambda follow: natural_order(follow.title)):
+        # A channel may be new since.
+        if channel := by_key.get(follow.channel_id):
+            unread = by_feed.get((channel.pk, follow.feed_id), 0)
+            feeds[channel.pk].append(
+                FeedLine(
+                    key=f"{channel.uid}/{follow.feed_id}",
+                    feed=follow.feed,
+                    name=follow.title,
+                    icon=feed_icon(follow.feed),
+                    badge=_badge(channel, unread, more),
+                )
+            )
+    lines = [channel_line(channel, count, feeds[channel.pk]) for channel, count in channels]
     here = next((line for line in lines if current and line.uid == current.uid), None)
     return {
         "reader": reader,
@@ -196,16 +199,6 @@ def channel_line(channel: Channel, unread: int = 0, feeds: Sequence[FeedLine] = 
         count=unread if channel.unread_mode == Channel.UnreadMode.COUNT else 0,
         badge=_badge(channel, unread),
         feeds=feeds,
-    )
-
-
-def feed_line(channel: Channel, follow: Follow, unread: int, more: str) -> FeedLine:
-    return FeedLine(
-        key=f"{channel.uid}/{follow.feed_id}",
-        feed=follow.feed,
-        name=follow.title,
-        icon=feed_icon(follow.feed),
-        badge=_badge(channel, unread, more),
     )
 
 

@@ -1,7 +1,6 @@
 import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from html import escape
 from http import HTTPStatus
 from typing import Any
@@ -122,48 +121,65 @@ class Reference:
     name: str
 
 
-@dataclass(frozen=True, slots=True)
 class ShownPost:
-    """`place` is 0 and `channel` "" outside timelines."""
+    """Post as templates show it. `place` is 0 and `channel` "" outside timelines."""
 
-    entry: int
-    place: int
-    channel: str
-    channel_name: str
-    title: str
-    url: str
-    author: str
-    author_url: str
-    # The feed's address replaces a missing one.
-    author_term: str
-    # Proxied.
-    author_photo: str
-    feed: int
-    feed_name: str
-    # Proxied.
-    feed_icon: str
-    at: datetime
-    html: SafeString
-    beginning: str
-    # For cards; shorter than `beginning`.
-    excerpt: str
-    # Proxied: pictures outside the text, and the one for the beginning.
-    pictures: tuple[str, ...]
-    first_picture: str
-    references: tuple[Reference, ...]
-    audio: tuple[str, ...]
-    video: tuple[str, ...]
-    categories: tuple[str, ...]
-    is_unread: bool
-    is_starred: bool
-    direction: str
-    title_direction: str
-    reactions: tuple[WrittenLine, ...] = ()
-    # Link of an email that asks to confirm a subscription.
-    confirm: str = ""
-    # In the reader's picks.
-    note: str = ""
-    tags: str = ""
+    def __init__(
+        self,
+        entry: Entry,
+        place: TimelineEntry | None,
+        *,
+        feed_name: str,
+        is_unread: bool,
+        is_starred: bool,
+        reactions: Iterable[Composition],
+        heading: int,
+        note: tuple[str, str],
+    ) -> None:
+        """Use the reader's name for the feed. `heading` is the level of headings in the text."""
+        jf2: Mapping[str, Any] = entry.jf2 or {}
+        content, author = jf2.get("content") or {}, jf2.get("author") or {}
+        text = str(content.get("text", ""))
+        feed = place.feed if place else entry.feed
+        summary = str(jf2.get("summary", "")) or text
+        html = str(content.get("html", "")) or escape(text or summary)
+        in_text = IMG.search(html)
+        first = picture_by_proxy(attributes(in_text[1]).get("src")) if in_text else ""
+        self.entry = entry.pk
+        self.place = place.pk if place else 0
+        self.channel = place.channel.uid if place else ""
+        self.channel_name = place.channel.name if place else ""
+        self.title = str(jf2.get("name", ""))
+        self.url = web_address(jf2.get("url"))
+        self.author = str(author.get("name", ""))
+        self.author_url = web_address(author.get("url"))
+        # The feed's address replaces a missing one.
+        self.author_term = _author_term(author, feed)
+        self.author_photo = picture_by_proxy(author.get("photo"))
+        self.feed = feed.pk if feed else 0
+        self.feed_name = feed_name or ((feed.title or feed.host) if feed else "")
+        self.feed_icon = feed_icon(feed) if feed else ""
+        self.at = parsed_moment(jf2.get("published")) or entry.seen_at
+        self.html = shown_html(html, heading=heading)
+        self.beginning = cut_to(summary, LONGEST_BEGINNING) if len(text) > LONGEST_WHOLE else ""
+        # For cards; shorter than `beginning`.
+        self.excerpt = cut_to(one_line(summary), LONGEST_EXCERPT)
+        # Outside the text, and the one for the beginning.
+        self.pictures = _pictures(jf2, html)
+        self.first_picture = self.pictures[0] if self.pictures else first
+        self.references = tuple(_references(jf2))
+        self.audio = tuple(filter(None, map(web_address, jf2.get("audio", ()))))[:MOST_PLAYERS]
+        self.video = tuple(filter(None, map(web_address, jf2.get("video", ()))))
+        self.categories = tuple(map(str, jf2.get("category", ())))[:10]
+        self.is_unread = is_unread
+        self.is_starred = is_starred
+        self.direction = text_direction(summary or self.title, "")
+        self.title_direction = title_direction(self.title, self.direction)
+        self.reactions = tuple(map(WrittenLine, reactions))
+        # Link of an email that asks to confirm a subscription.
+        self.confirm = web_address(next(iter(jf2.get(CONFIRM, ())), ""))
+        # In the reader's picks.
+        self.note, self.tags = note
 
     @property
     def done(self) -> frozenset[str]:
@@ -193,7 +209,7 @@ def shown_posts(
     starred, done = starred_among(reader, keys), reactions_to(reader, keys)
     names, notes = Follow.objects.of(reader).names(), notes_among(reader, starred)
     return [
-        _shown(
+        ShownPost(
             entry,
             place,
             feed_name=names.get((place.channel_id, place.feed_id or 0), "") if place else "",
@@ -205,63 +221,6 @@ def shown_posts(
         )
         for entry, place in posts
     ]
-
-
-def _shown(
-    entry: Entry,
-    place: TimelineEntry | None,
-    *,
-    feed_name: str,
-    is_unread: bool,
-    is_starred: bool,
-    reactions: Iterable[Composition],
-    heading: int,
-    note: tuple[str, str],
-) -> ShownPost:
-    """Use the reader's name for the feed. `heading` is the level of headings in the text."""
-    jf2: Mapping[str, Any] = entry.jf2 or {}
-    content, author = jf2.get("content") or {}, jf2.get("author") or {}
-    text = str(content.get("text", ""))
-    feed = place.feed if place else entry.feed
-    summary = str(jf2.get("summary", "")) or text
-    html = str(content.get("html", "")) or escape(text or summary)
-    pictures = _pictures(jf2, html)
-    in_text = IMG.search(html)
-    runs = text_direction(summary or str(jf2.get("name", "")), "")
-    first = picture_by_proxy(attributes(in_text[1]).get("src")) if in_text else ""
-    return ShownPost(
-        entry=entry.pk,
-        place=place.pk if place else 0,
-        channel=place.channel.uid if place else "",
-        channel_name=place.channel.name if place else "",
-        title=str(jf2.get("name", "")),
-        url=web_address(jf2.get("url")),
-        author=str(author.get("name", "")),
-        author_url=web_address(author.get("url")),
-        author_term=_author_term(author, feed),
-        author_photo=picture_by_proxy(author.get("photo")),
-        feed=feed.pk if feed else 0,
-        feed_name=feed_name or ((feed.title or feed.host) if feed else ""),
-        feed_icon=feed_icon(feed) if feed else "",
-        at=parsed_moment(jf2.get("published")) or entry.seen_at,
-        html=shown_html(html, heading=heading),
-        beginning=cut_to(summary, LONGEST_BEGINNING) if len(text) > LONGEST_WHOLE else "",
-        excerpt=cut_to(one_line(summary), LONGEST_EXCERPT),
-        pictures=pictures,
-        first_picture=pictures[0] if pictures else first,
-        references=tuple(_references(jf2)),
-        audio=tuple(filter(None, map(web_address, jf2.get("audio", ()))))[:MOST_PLAYERS],
-        video=tuple(filter(None, map(web_address, jf2.get("video", ())))),
-        categories=tuple(map(str, jf2.get("category", ())))[:10],
-        is_unread=is_unread,
-        is_starred=is_starred,
-        direction=runs,
-        title_direction=title_direction(str(jf2.get("name", "")), runs),
-        reactions=tuple(map(WrittenLine, reactions)),
-        confirm=web_address(next(iter(jf2.get(CONFIRM, ())), "")),
-        note=note[0],
-        tags=note[1],
-    )
 
 
 def _author_term(author: Mapping[str, Any], feed: Feed | None) -> str:
