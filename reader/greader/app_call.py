@@ -95,13 +95,28 @@ class AppCall:
     def folder(self, name: str) -> Channel | None:
         """Raises CallError if unknown."""
         label = self.label(name)
-        channel = folder_named(self.reader, label) if label else None
+        channel = self.folder_named(label) if label else None
         if label and channel is None:
             raise unknown("Folder not found.")
         return channel
 
     def label(self, name: str) -> str:
         return next((stream.value for stream in self.streams(name) if stream.kind == "label"), "")
+
+    def folders(self) -> dict[int, str]:
+        channels = self.reader.channels.filter(is_notifications=False).order_by("position", "pk")
+        return dict(channels.values_list("pk", "name"))
+
+    def folder_named(self, name: str) -> Channel | None:
+        return self.reader.channels.filter(is_notifications=False, name=name).first()
+
+    def follows(self, feed: str) -> list[Follow]:
+        """Raises CallError without any."""
+        rows = Follow.objects.of(self.reader).filter(feed=feed_key(feed)).order_by("channel__position", "pk")
+        follows = list(rows.select_related("feed__icon", "channel__reader"))
+        if not follows:
+            raise unknown("You don’t follow this feed.")
+        return follows
 
 
 def show_user(call: AppCall) -> Shown:
@@ -112,24 +127,6 @@ def show_user(call: AppCall) -> Shown:
         "userProfileId": str(reader.pk),
         "userEmail": reader.user.email,
     }
-
-
-def folders(call: AppCall) -> dict[int, str]:
-    channels = call.reader.channels.filter(is_notifications=False).order_by("position", "pk")
-    return dict(channels.values_list("pk", "name"))
-
-
-def folder_named(reader: Reader, name: str) -> Channel | None:
-    return reader.channels.filter(is_notifications=False, name=name).first()
-
-
-def follows_of(reader: Reader, feed: str) -> list[Follow]:
-    """Raises CallError without any."""
-    rows = Follow.objects.filter(channel__reader=reader, feed=feed_key(feed))
-    follows = list(rows.select_related("feed__icon", "channel__reader").order_by("channel__position", "pk"))
-    if not follows:
-        raise unknown("You don’t follow this feed.")
-    return follows
 
 
 def feed_key(feed: str) -> int | None:

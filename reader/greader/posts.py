@@ -1,4 +1,4 @@
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
 from reader.greader.app_call import (
@@ -7,14 +7,10 @@ from reader.greader.app_call import (
     Shown,
     bad_request,
     feed_key,
-    folder_named,
-    folders,
-    follows_of,
     microseconds,
     post_shown,
     unknown,
 )
-from reader.models import Reader
 from reader.people import picks
 from reader.rules import google_names as names
 from reader.rules.google_names import StreamName, stream_name
@@ -53,7 +49,7 @@ MADE_UNREAD = {("r", names.READ), ("a", names.UNREAD), ("a", names.KEPT_UNREAD)}
 
 def count_unread(call: AppCall) -> Shown:
     feeds, channels = unread_tallies(call.reader)
-    labels = folders(call)
+    labels = call.folders()
     counts = {StreamName("feed", str(feed)): tally for feed, tally in feeds.items()}
     counts |= {StreamName("label", labels[one]): tally for one, tally in channels.items() if one in labels}
     total = sum(number for number, _ in feeds.values())
@@ -129,19 +125,23 @@ def mark_stream_read(call: AppCall) -> str:
     until = _moment(call, "ts", most_digits=19) or call.now
     for stream in call.streams("s"):
         if stream.kind == "feed":
-            follows_of(call.reader, stream.value)
-        traits = _traits(call.reader, stream)
+            call.follows(stream.value)
+        traits = _traits(call, stream)
         if ReadState.NOTHING in traits:
             raise unknown("Folder not found.")
         mark_selected_read(Selection(call.reader, traits, until=until))
     return "OK"
 
 
-def _traits(reader: Reader, stream: StreamName) -> tuple[Trait, ...]:
+def _traits(call: AppCall, *streams: StreamName) -> tuple[Trait, ...]:
+    return tuple(trait for stream in streams for trait in _traits_of(call, stream))
+
+
+def _traits_of(call: AppCall, stream: StreamName) -> tuple[Trait, ...]:
     """Return NOTHING for unknown streams."""
     match stream.kind:
         case "label":
-            return (folder_named(reader, stream.value) or ReadState.NOTHING,)
+            return (call.folder_named(stream.value) or ReadState.NOTHING,)
         case "feed":
             return (feed_key(stream.value) or ReadState.NOTHING,)
         case _:
@@ -150,10 +150,6 @@ def _traits(reader: Reader, stream: StreamName) -> tuple[Trait, ...]:
 
 def _stream(call: AppCall) -> str:
     return call.rest or call.given.one("s") or str(names.READING_LIST)
-
-
-def _all_traits(reader: Reader, streams: Iterable[StreamName]) -> tuple[Trait, ...]:
-    return tuple(trait for stream in streams for trait in _traits(reader, stream))
 
 
 def _moment(call: AppCall, name: str, *, most_digits: int = 18) -> datetime | None:
@@ -189,8 +185,8 @@ def _page(call: AppCall, most: int) -> tuple[dict[int, Key], int]:
     since = _moment(call, "ot")
     selection = Selection(
         call.reader,
-        _all_traits(call.reader, [stream, *call.streams("it")]),
-        _all_traits(call.reader, call.streams("xt")),
+        _traits(call, stream, *call.streams("it")),
+        _traits(call, *call.streams("xt")),
         since=since - OVERLAP if since else None,
         until=_moment(call, "nt"),
     )
@@ -200,7 +196,7 @@ def _page(call: AppCall, most: int) -> tuple[dict[int, Key], int]:
 def _items(call: AppCall, entries: Sequence[int]) -> tuple[list[Shown], list[int]]:
     """Return the posts that fit, and the first other one, if any."""
     shown: list[Shown] = []
-    labels, characters = folders(call), 0
+    labels, characters = call.folders(), 0
     for standing in standings(call.reader, entries):
         post = post_shown(standing, labels)
         characters += len(post["summary"]["content"])

@@ -15,7 +15,7 @@ from reader.channels.follows import (
     unfollow,
 )
 from reader.channels.opml import export_follows, follow_listed, keep_list
-from reader.greader.app_call import AppCall, CallError, Shown, bad_request, folders, follows_of, subscription
+from reader.greader.app_call import AppCall, CallError, Shown, bad_request, subscription
 from reader.models import Follow
 from reader.rules import google_names as names
 from reader.rules.google_names import StreamName
@@ -25,7 +25,7 @@ IMPORT_WAITS = timedelta(seconds=2)
 
 
 def list_tags(call: AppCall) -> Shown:
-    listed = [{"id": str(StreamName("label", name)), "type": "folder"} for name in folders(call).values()]
+    listed = [{"id": str(StreamName("label", name)), "type": "folder"} for name in call.folders().values()]
     return {"tags": [{"id": str(names.STARRED)}, *listed]}
 
 
@@ -107,17 +107,17 @@ def _subscribe(call: AppCall, feed: str) -> None:
 
 def _address_of(call: AppCall, feed: str) -> str:
     """Return the address of a feed that they follow; apps send its key, too. Raises CallError."""
-    return follows_of(call.reader, feed)[0].feed.url if feed.isascii() and feed.isdigit() else feed
+    return call.follows(feed)[0].feed.url if feed.isascii() and feed.isdigit() else feed
 
 
 def _unsubscribe(call: AppCall, feed: str) -> None:
-    for follow in follows_of(call.reader, feed):
+    for follow in call.follows(feed):
         unfollow(channel=follow.channel, feed=follow.feed, now=call.now)
 
 
 def _edit(call: AppCall, feed: str) -> None:
     """Move a feed from `r` to `a`, and name it `t`. Some apps send only `a`."""
-    follows = {follow.channel.name: follow for follow in follows_of(call.reader, feed)}
+    follows = {follow.channel.name: follow for follow in call.follows(feed)}
     first = next(iter(follows.values()))
     to, away = call.label("a"), call.label("r")
     moved = follows.get(away) or (first if to and len(follows) == 1 else None)
@@ -131,7 +131,7 @@ def _edit(call: AppCall, feed: str) -> None:
         channel = channel_named(call.reader, to)
         follow_address(channel=channel, url=first.feed.url, clock=lambda: call.now)
     if name := call.given.one("t"):
-        for follow in follows_of(call.reader, feed):
+        for follow in call.follows(feed):
             rename_follow(follow=follow, name=name)
 
 
