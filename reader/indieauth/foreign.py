@@ -97,9 +97,7 @@ def _asked(reader: Reader, endpoints: Endpoints, key: str, now: datetime) -> tup
     if not AT_A_TIME.acquire(timeout=1):
         raise CannotAsk("Too many tokens are being checked. Try again later.", 1)
     try:
-        fields = _introspected(endpoints, key) if endpoints.introspection else None
-        if fields is None:
-            fields = _legacy(endpoints, key)
+        fields = _fields(endpoints, key)
     except FetchError as error:
         log.info("the server that issued a token did not answer", extra={"reader": reader.slug})
         cache.set(down, True, DOWN_SECONDS)
@@ -109,32 +107,24 @@ def _asked(reader: Reader, endpoints: Endpoints, key: str, now: datetime) -> tup
     return _verdict(fields, now)
 
 
-def _introspected(endpoints: Endpoints, key: str) -> Mapping[str, Any] | None:
-    """Introspect (RFC 7662). Returns None if that needs other authorization than the token."""
-    answer = client().request(
-        "POST",
-        endpoints.introspection,
-        data={"token": key},
-        headers={"Accept": "application/json", "Authorization": f"Bearer {key}"},
-        timeout=SECONDS,
-        max_bytes=MAX_BYTES,
-    )
-    if answer.status in REFUSED:
-        return None
-    fields = dict(json_object(_good(answer).body))
-    return fields if _is_yes(fields.get("active")) else {}
-
-
-def _legacy(endpoints: Endpoints, key: str) -> Mapping[str, Any]:
-    """Ask as before 2022."""
-    if not endpoints.token:
-        return {}
-    headers = {"Accept": "application/json", "Authorization": f"Bearer {key}"}
-    answer = client().get(endpoints.token, headers=headers, timeout=SECONDS, max_bytes=MAX_BYTES)
-    if answer.status in REFUSED:
-        return {}
-    fields = fields_of(_good(answer))
-    return fields if _is_yes(fields.get("active", True)) else {}
+def _fields(endpoints: Endpoints, key: str) -> Mapping[str, Any]:
+    """Introspect (RFC 7662). If that needs other authorization than the token, ask as before 2022."""
+    asked: dict[str, Any] = {
+        "headers": {"Accept": "application/json", "Authorization": f"Bearer {key}"},
+        "timeout": SECONDS,
+        "max_bytes": MAX_BYTES,
+    }
+    if endpoints.introspection:
+        answer = client().request("POST", endpoints.introspection, data={"token": key}, **asked)
+        if answer.status not in REFUSED:
+            fields: Mapping[str, Any] = json_object(_good(answer).body)
+            return fields if _is_yes(fields.get("active")) else {}
+    if endpoints.token:
+        answer = client().get(endpoints.token, **asked)
+        if answer.status not in REFUSED:
+            fields = fields_of(_good(answer))
+            return fields if _is_yes(fields.get("active", True)) else {}
+    return {}
 
 
 def _is_yes(active: object) -> bool:
