@@ -94,6 +94,11 @@ def unauthorized(message: str, code: str = "unauthorized") -> ApiError:
     return ApiError(HTTPStatus.UNAUTHORIZED, code, message, headers={"WWW-Authenticate": "Bearer"})
 
 
+def unavailable(error: Exception, seconds: int) -> ApiError:
+    wait = {"Retry-After": str(seconds)}
+    return ApiError(HTTPStatus.SERVICE_UNAVAILABLE, "temporarily_unavailable", str(error), headers=wait)
+
+
 def insufficient_scope(*scopes: str) -> ApiError:
     named = " or ".join(scopes)
     return ApiError(

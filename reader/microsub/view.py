@@ -25,6 +25,7 @@ from reader.microsub.items import (
     item,
     not_found,
     unauthorized,
+    unavailable,
     unread_json,
 )
 from reader.models import Token
@@ -63,9 +64,7 @@ def microsub(request: HttpRequest, slug: str) -> HttpResponseBase:
     except ValidationError as error:
         return _refusal(invalid(" ".join(error.messages)))
     except ServerBusy as error:
-        wait = {"Retry-After": str(RETRY_AFTER_SECONDS)}
-        status = HTTPStatus.SERVICE_UNAVAILABLE
-        return _refusal(ApiError(status, "temporarily_unavailable", str(error), headers=wait))
+        return _refusal(unavailable(error, RETRY_AFTER_SECONDS))
     except Exception:
         log.exception("a Microsub request failed", extra={"reader": slug})
         status = HTTPStatus.INTERNAL_SERVER_ERROR
@@ -106,9 +105,7 @@ def _stream(request: HttpRequest, slug: str, call: Call) -> HttpResponseBase:
             request, call.reader, say=lambda event: data_of(event, call.token), is_allowed=is_allowed
         )
     except TooManyStreams as error:
-        wait = {"Retry-After": str(TRIES_AGAIN_AFTER)}
-        status = HTTPStatus.SERVICE_UNAVAILABLE
-        raise ApiError(status, "temporarily_unavailable", str(error), headers=wait) from error
+        raise unavailable(error, TRIES_AGAIN_AFTER) from error
     return StreamingHttpResponse(body, headers={**OPEN_TO_ALL, **STREAM_HEADERS})
 
 
@@ -169,8 +166,7 @@ def _token_of_own_site(slug: str, key: str) -> Token | None:
     except OfSomebodyElse as error:
         raise _of_somebody_else() from error
     except CannotAsk as error:
-        status, wait = HTTPStatus.SERVICE_UNAVAILABLE, {"Retry-After": str(error.seconds)}
-        raise ApiError(status, "temporarily_unavailable", str(error), headers=wait) from error
+        raise unavailable(error, error.seconds) from error
 
 
 def _of_somebody_else() -> ApiError:
