@@ -19,7 +19,6 @@ ALL_CHANNELS = "global"
 MAX_CHANNELS = 100
 LONGEST_CHANNEL_NAME = 100
 DELETED_TOGETHER = 5_000
-SETTINGS = frozenset({"unread_mode", "keep_days", "layout", "is_published"})
 
 
 class DuplicateChannel(TranslatedRefusal):
@@ -69,8 +68,6 @@ def add_channel(*, reader: Reader, name: str) -> Channel:
 @transaction.atomic
 def alter_channel(*, channel: Channel, **changes: Any) -> Channel:
     """Raises Refused. The uid stays."""
-    if unknown := changes.keys() - SETTINGS - {"name"}:
-        raise Refused(f"Channels have no setting “{', '.join(sorted(unknown))}”.")
     Reader.objects.select_for_update(no_key=True).get(pk=channel.reader_id)
     if "name" in changes:
         _refuse_notifications(channel)
@@ -160,6 +157,5 @@ def name_of_at_most(most: int) -> str:
 
 def _refuse_notifications(channel: Channel) -> None:
     if channel.is_notifications:
-        raise TranslatedRefusal(
-            gettext("The notifications channel can’t be renamed, moved or deleted."), "channel"
-        )
+        words = gettext("The notifications channel can’t be renamed, moved or deleted.")
+        raise TranslatedRefusal(words, "channel")

@@ -100,10 +100,8 @@ def ask_filters_of(channel: Channel, *, left: TimeBudget) -> int:
 @transaction.atomic
 def _apply(channel: Channel, hidden: list[int], passing: list[int], below: int | None) -> int:
     """Return 0 if the filters changed meanwhile."""
-    unchanged = Channel.objects.select_for_update(no_key=True).filter(
-        pk=channel.pk, ask_below=channel.ask_below
-    )
-    row = unchanged.first()
+    locked = Channel.objects.select_for_update(no_key=True)
+    row = locked.filter(pk=channel.pk, ask_below=channel.ask_below).first()
     if row is None or row.filters != channel.filters:
         return 0
     hide(TimelineEntry.objects.filter(pk__in=hidden), TimelineEntry.Hidden.FILTERED)

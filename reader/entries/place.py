@@ -51,17 +51,13 @@ def place_due(*, clock: Callable[[], datetime] = utcnow, budget: timedelta | Non
         pks = list(due[:LOOKED_UP_TOGETHER])
         if not pks:
             break
-        done += sum(_placed(pk, clock) for pk in pks)
+        for pk in pks:
+            try:
+                done += place_entry(entry_id=pk, clock=clock)
+            except Exception:
+                log.exception("could not put a post into its channels", extra={"entry": pk})
+                Entry.objects.due(clock()).filter(pk=pk).update(due_at=clock() + TRIED_AGAIN_AFTER)
     return done
-
-
-def _placed(pk: int, clock: Callable[[], datetime]) -> bool:
-    try:
-        return place_entry(entry_id=pk, clock=clock)
-    except Exception:
-        log.exception("could not put a post into its channels", extra={"entry": pk})
-        Entry.objects.due(clock()).filter(pk=pk).update(due_at=clock() + TRIED_AGAIN_AFTER)
-        return False
 
 
 def place_entry(*, entry_id: int, clock: Callable[[], datetime] = utcnow) -> bool:

@@ -8,6 +8,7 @@ from django.db.models import Exists, OuterRef, Q
 from common.passes import TimeBudget
 from feeds.models import Feed
 from reader.models import Channel, Composition, Entry, Follow, Mention, Star, TimelineEntry, Unread
+from reader.rules.placement import Hidden
 from reader.rules.retention import kept_since
 
 PRUNED_TOGETHER = 1_000
@@ -17,13 +18,8 @@ REFUSED_FOR = timedelta(days=30)
 # The reader's site has them.
 POSTED_FOR = timedelta(days=365)
 # Not REMOVED, so that removed posts stay away.
-SHOWABLE = (
-    TimelineEntry.Hidden.SEEN,
-    TimelineEntry.Hidden.MUTED,
-    TimelineEntry.Hidden.WITHDRAWN,
-    TimelineEntry.Hidden.FILTERED,
-)
-FORGETTABLE = (*SHOWABLE, TimelineEntry.Hidden.DUPLICATE)
+SHOWABLE = (Hidden.SEEN, Hidden.MUTED, Hidden.WITHDRAWN, Hidden.FILTERED)
+FORGETTABLE = (*SHOWABLE, Hidden.DUPLICATE)
 
 
 def prune_entries(*, now: datetime, budget: timedelta | None = None) -> int:
@@ -80,12 +76,10 @@ def _old_places(now: datetime) -> Iterator[list[int]]:
     for channel in list(Channel.objects.order_by("pk")):
         read_since, unread_since = kept_since(now, keep_days=channel.keep_days, **days)
         # Posts of a new follow have their own dates.
-        fresh = Follow.objects.filter(channel=channel, added_at__gte=read_since)
-        places = TimelineEntry.objects.filter(channel=channel, hidden__in=FORGETTABLE).exclude(
-            feed__in=fresh.values_list("feed_id", flat=True)
-        )
+        fresh = Follow.objects.filter(channel=channel, added_at__gte=read_since).values("feed")
+        places = TimelineEntry.objects.filter(channel=channel, hidden__in=FORGETTABLE)
         is_old = Q(at__lt=read_since, unread=None, was_unread=False) | Q(at__lt=unread_since)
         starred = Star.objects.filter(reader=channel.reader_id, entry=OuterRef("entry"))
-        old = places.filter(~Exists(starred), is_old).order_by().values_list("pk", flat=True)
-        while pks := list(old[:PRUNED_TOGETHER]):
+        old = places.exclude(feed__in=fresh).filter(~Exists(starred), is_old).order_by()
+        while pks := list(old.values_list("pk", flat=True)[:PRUNED_TOGETHER]):
             yield pks

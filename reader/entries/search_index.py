@@ -3,8 +3,6 @@
 `ensure_index` runs after migrations, as SQLite drops triggers when Django recreates a table.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
 
@@ -48,25 +46,21 @@ def entries_with(query: Query) -> list[int]:
         if connection.vendor == "sqlite":
             cursor.execute(_FOUND["sqlite"], [query.fts5])
             return [pk for (pk,) in cursor.fetchall()]
-        with _bounded(cursor):
-            parts = [f"%{term.part}%" for term in query.wanted]
-            cursor.execute(_FOUND["postgresql"], [query.tsquery, parts])
-            return [pk for (pk,) in cursor.fetchall()]
-
-
-@contextmanager
-def _bounded(cursor: Any) -> Iterator[None]:
-    with transaction.atomic():
-        # A scan parses every text.
-        cursor.execute("SET LOCAL enable_seqscan = off")
-        cursor.execute(f"SET LOCAL statement_timeout = {LONGEST_SEARCH // timedelta(milliseconds=1)}")
-        try:
-            with transaction.atomic():
-                yield
-        except OperationalError as error:
-            raise Refused(gettext("Too many posts contain these words. Add a less common word.")) from error
-        cursor.execute("RESET statement_timeout")
-        cursor.execute("RESET enable_seqscan")
+        parts = [f"%{term.part}%" for term in query.wanted]
+        with transaction.atomic():
+            # A scan parses every text.
+            cursor.execute("SET LOCAL enable_seqscan = off")
+            cursor.execute(f"SET LOCAL statement_timeout = {LONGEST_SEARCH // timedelta(milliseconds=1)}")
+            try:
+                with transaction.atomic():
+                    cursor.execute(_FOUND["postgresql"], [query.tsquery, parts])
+                    pks = [pk for (pk,) in cursor.fetchall()]
+            except OperationalError as error:
+                words = gettext("Too many posts contain these words. Add a less common word.")
+                raise Refused(words) from error
+            cursor.execute("RESET statement_timeout")
+            cursor.execute("RESET enable_seqscan")
+            return pks
 
 
 def ensure_index(using: str, **_: Any) -> None:

@@ -13,7 +13,7 @@ def hide(places: TimelineEntryQuerySet, reason: TimelineEntry.Hidden) -> int:
     for pks in chunks(_locked(places.seen())):
         is_unread = Exists(Unread.objects.filter(place=OuterRef("pk")))
         hidden += TimelineEntry.objects.seen().filter(pk__in=pks).update(hidden=reason, was_unread=is_unread)
-        delete_unread(Unread.objects.filter(place__in=pks))
+        Unread.objects.filter(place__in=pks).delete()
     return hidden
 
 
@@ -43,10 +43,6 @@ def insert_unread(places: "QuerySet[TimelineEntry]") -> int:
     ]
     Unread.objects.bulk_create(rows, batch_size=1_000, ignore_conflicts=True)
     return len(rows)
-
-
-def delete_unread(rows: "QuerySet[Unread]") -> int:
-    return rows.delete()[0]
 
 
 def _locked(places: TimelineEntryQuerySet) -> list[int]:

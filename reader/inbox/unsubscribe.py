@@ -24,13 +24,12 @@ def unsubscribe(*, source: MailSource, now: datetime) -> None:
     """POST once, or send an email; record the outcome."""
     leaving = Leaving(**source.leaving)
     source.left_at = now
-    source.left, source.left_problem = _post(leaving.one_click) or _mail(source, leaving, now)
+    outcome = _post(leaving.one_click) if leaving.one_click else _mail(source, leaving, now)
+    source.left, source.left_problem = outcome
     source.save(update_fields=["left_at", "left", "left_problem"])
 
 
-def _post(url: str) -> _Outcome | None:
-    if not url:
-        return None
+def _post(url: str) -> _Outcome:
     try:
         status = client().post(url, data=FORM, timeout=SECONDS, max_bytes=MOST_BYTES).status
     except FetchError as error:

@@ -19,7 +19,7 @@ from reader.indieauth.discovery import NotConfirmed, declared_links, fetched, js
 from reader.models import Code, Reader, Token
 from reader.people.readers import may_read
 from reader.people.tokens import LONGEST_CLIENT, digest_of, ends_at, make_token, new_key, revoke
-from reader.rules.identity import is_on_loopback, may_return_to, origin_of, proves
+from reader.rules.identity import is_on_loopback, origin_of, proves
 from reader.rules.parameters import known_scopes
 
 KEPT_SECONDS = 600
@@ -47,9 +47,6 @@ class ClientPage:
     @property
     def label(self) -> str:
         return self.name or shortened(self.host, LONGEST_CLIENT)
-
-    def may_return_to(self, redirect_uri: str) -> bool:
-        return may_return_to(redirect_uri, self.client_id, self.redirect_uris)
 
 
 def read_client(client_id: str) -> ClientPage:

@@ -23,7 +23,7 @@ from reader.media.pictures import media_path
 from reader.models import Reader
 from reader.pages.access import confirmed, for_readers, policy_with_form_to
 from reader.rules import parameters
-from reader.rules.identity import client_id_of, is_challenge, origin_of
+from reader.rules.identity import client_id_of, is_challenge, may_return_to, origin_of
 
 PAGES = Limit("indieauth-asks", 20)
 LONGEST_STATE = 2_000
@@ -122,7 +122,7 @@ def _asked(request: HttpRequest, reader: Reader) -> Asked:
     if not count_within((PAGES, str(reader.pk))):
         raise TooOften("Too many attempts. Wait a minute.")
     client, redirect_uri = read_client(client_id), given.get("redirect_uri", "")
-    if not client.may_return_to(redirect_uri):
+    if not may_return_to(redirect_uri, client.client_id, client.redirect_uris):
         why = f" {client.problem}" if client.problem else ""
         where = redirect_uri[:200] or "nowhere"
         raise CannotLeadBack(

@@ -58,7 +58,13 @@ def profile(request: HttpRequest, slug: str) -> HttpResponse:
     """Show an h-card, with the clients' endpoints in header and page."""
     reader = _reader(slug)
     follows = published(reader)
-    links = rels(reader)
+    links = {
+        "indieauth-metadata": site_url("reader:metadata"),
+        "authorization_endpoint": site_url("reader:authorize"),
+        "token_endpoint": site_url("reader:token"),
+        "microsub": site_url("reader:microsub", reader.slug),
+        "webmention": site_url("reader:webmention", reader.slug),
+    }
     if follows:
         links["blogroll"] = site_url("reader:blogroll", reader.slug)
     context = {
@@ -88,22 +94,10 @@ def blogroll(request: HttpRequest, slug: str) -> HttpResponse:
     return HttpResponse("".join(lines), content_type="text/x-opml")
 
 
-def rels(reader: Reader) -> dict[str, str]:
-    return {
-        "indieauth-metadata": site_url("reader:metadata"),
-        "authorization_endpoint": site_url("reader:authorize"),
-        "token_endpoint": site_url("reader:token"),
-        "microsub": site_url("reader:microsub", reader.slug),
-        "webmention": site_url("reader:webmention", reader.slug),
-    }
-
-
 def published(reader: Reader) -> list[Follow]:
     """Return follows in published channels, without feeds that need credentials."""
-    rows = Follow.objects.filter(channel__reader=reader, channel__is_published=True)
-    rows = rows.select_related("feed", "channel").order_by(
-        "channel__position", "channel", "feed__title", "pk"
-    )
+    rows = Follow.objects.of(reader).filter(channel__is_published=True).select_related("feed", "channel")
+    rows = rows.order_by("channel__position", "channel", "feed__title", "pk")
     return [follow for follow in rows[:MOST_LISTED] if not follow.feed.credentials]
 
 

@@ -5,7 +5,7 @@ Feedbin's, by links alone.
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -92,7 +92,9 @@ def parse_saved(body: bytes) -> list[SavedPost]:
 def _of_google(item: Mapping[str, Any], is_starred: bool) -> SavedPost:
     origin, content = _dict(item, "origin"), _dict(item, "content") or _dict(item, "summary")
     stream = _text(origin, "streamId")
-    states = set(_states(item))
+    categories = item.get("categories")
+    names = categories[:200] if isinstance(categories, list) else ()
+    states = {name.rpartition("/")[2] for name in names if isinstance(name, str) and _STATE in name}
     came_at = _seconds(item.get("crawlTimeMsec"), 1_000) or _seconds(item.get("timestampUsec"), 1_000_000)
     return _saved(
         feed_url=_text(origin, "feedUrl") or (stream[len(_FEED) :] if stream.startswith(_FEED) else ""),
@@ -137,13 +139,6 @@ def _saved(*, is_read: bool, is_starred: bool, **texts: str) -> SavedPost:
         is_read=is_read,
         is_starred=is_starred,
     )
-
-
-def _states(item: Mapping[str, Any]) -> Iterator[str]:
-    categories = item.get("categories")
-    for one in categories[:200] if isinstance(categories, list) else ():
-        if isinstance(one, str) and _STATE in one:
-            yield one.rpartition("/")[2]
 
 
 def _href(item: Mapping[str, Any], name: str) -> str:

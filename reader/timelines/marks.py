@@ -12,7 +12,7 @@ from django.db.models import Q
 from common.refused import Refused
 from feeds.polling.known_items import chunks
 from reader.entries.place import NewTimelineEntry, arrival, insert_timeline_entries, lock_placing
-from reader.entries.visibility import delete_unread, hide, insert_unread, show
+from reader.entries.visibility import hide, insert_unread, show
 from reader.models import Channel, Entry, Marking, Reader, TimelineEntry, Unread
 from reader.models.entry import TimelineEntryQuerySet
 from reader.rules.order import Key
@@ -32,17 +32,17 @@ def places_of(reader: Reader, entries: Collection[int]) -> list[int]:
 def mark_read(timeline: Timeline, places: Collection[int]) -> int:
     """Return how many were unread."""
     unread = Unread.objects.filter(**timeline.owner)
-    return sum(delete_unread(unread.filter(place__in=pks)) for pks in chunks(sorted(places)))
+    return sum(unread.filter(place__in=pks).delete()[0] for pks in chunks(sorted(places)))
 
 
 def mark_all_read(timeline: Timeline) -> int:
-    return delete_unread(Unread.objects.filter(**timeline.owner))
+    return Unread.objects.filter(**timeline.owner).delete()[0]
 
 
 def mark_read_from(timeline: Timeline, place: int) -> int:
     """Mark from this post down. Raises NoSuchPost."""
     below = from_here_down(key_in(timeline, place, "last_read_entry"), "place_id")
-    return delete_unread(Unread.objects.filter(below, **timeline.owner))
+    return Unread.objects.filter(below, **timeline.owner).delete()[0]
 
 
 def key_in(timeline: Timeline, place: int, field: str = "place") -> Key:
@@ -131,7 +131,7 @@ def mark_read_undoably(timeline: Timeline, wanted: Q, *, now: datetime, onto: st
     if not places:
         return None
     for pks in chunks(places):
-        delete_unread(Unread.objects.filter(place__in=pks, reader=timeline.reader))
+        Unread.objects.filter(place__in=pks, reader=timeline.reader).delete()
     if onto and (last := Marking.objects.filter(reader=timeline.reader, name=onto).first()):
         places = sorted({*places, *_unpacked(bytes(last.places))})
     packed = {"places": _packed(places), "count": len(places), "name": secrets.token_hex(8), "at": now}

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 from django.db.models import BigIntegerField, Count, Exists, ExpressionWrapper, F, Max, OuterRef, Q, QuerySet
 
 from common.db.bulk import batched
-from reader.entries.visibility import delete_unread
 from reader.models import Channel, Entry, Follow, Reader, Star, TimelineEntry, Unread
 from reader.models.entry import TimelineEntryQuerySet
 from reader.rules.order import Key, PageRequest
@@ -83,7 +82,7 @@ def select(selection: Selection, asked: PageRequest) -> dict[int, Key]:
 
 def mark_selected_read(selection: Selection) -> None:
     query = _unread(selection.reader)
-    delete_unread(query.rows.filter(_condition(selection, query)))
+    query.rows.filter(_condition(selection, query)).delete()
 
 
 def unread_tallies(reader: Reader) -> tuple[Tallies, Tallies]:
