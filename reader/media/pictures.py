@@ -4,6 +4,7 @@ import logging
 import os
 import re
 import secrets
+import struct
 import threading
 import time
 from base64 import urlsafe_b64decode, urlsafe_b64encode
@@ -47,6 +48,14 @@ MOST_OF_AN_ICON = 64
 AVIF_HEADER = 64 * 1024
 # SOF0 to SOF15 of JPEG without DHT, JPG and DAC.
 FRAME_HEADERS = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
+_STARTS = {
+    "image/jpeg": rb"\xff\xd8\xff",
+    "image/png": rb"\x89PNG\r\n\x1a\n",
+    "image/gif": rb"GIF8[79]a",
+    "image/webp": rb"RIFF....WEBP",
+    "image/avif": rb"....ftypavi[fs]",
+    "image/vnd.microsoft.icon": rb"\x00\x00\x01\x00",
+}
 _in_flight = threading.BoundedSemaphore(MOST_IN_FLIGHT)
 _turns = threading.BoundedSemaphore(AT_ONCE)
 
@@ -115,19 +124,7 @@ def key_of(url: str) -> str:
 
 def picture_type(body: bytes) -> str:
     """Return "" for types that are not shown, such as SVG."""
-    if body.startswith(b"\xff\xd8\xff"):
-        return "image/jpeg"
-    if body.startswith(b"\x89PNG\r\n\x1a\n"):
-        return "image/png"
-    if body.startswith((b"GIF87a", b"GIF89a")):
-        return "image/gif"
-    if body[:4] == b"RIFF" and body[8:12] == b"WEBP":
-        return "image/webp"
-    if body[4:8] == b"ftyp" and body[8:12] in (b"avif", b"avis"):
-        return "image/avif"
-    if body.startswith(b"\x00\x00\x01\x00"):
-        return "image/vnd.microsoft.icon"
-    return ""
+    return next((kind for kind, start in _STARTS.items() if re.match(start, body, re.DOTALL)), "")
 
 
 def declared_size(body: bytes) -> tuple[int, int]:
@@ -188,10 +185,8 @@ def _size_of_jpeg(body: bytes) -> tuple[int, int]:
     while (position := body.find(b"\xff", position)) >= 0 and position + 9 <= len(body):
         marker = body[position + 1]
         if marker in FRAME_HEADERS:
-            return (
-                int.from_bytes(body[position + 7 : position + 9]),
-                int.from_bytes(body[position + 5 : position + 7]),
-            )
+            height, width = struct.unpack_from(">HH", body, position + 5)
+            return width, height
         # 0xFF is padding; these markers have no length.
         is_bare = marker in (0x00, 0x01, 0xFF) or 0xD0 <= marker <= 0xD8
         length = 0 if is_bare else int.from_bytes(body[position + 2 : position + 4])

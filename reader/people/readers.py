@@ -72,15 +72,8 @@ def reading(**lookup: Any) -> Reader | None:
 
 def may_begin(user: Any) -> bool:
     """Return whether a user may become a reader without invitation."""
-    match settings.READER:
-        case "open":
-            return bool(user.is_active)
-        case "staff":
-            return bool(user.is_active and user.is_staff)
-        case "invited":
-            return bool(user.is_active and user.is_superuser)
-        case _:
-            return False
+    admitted = {OPEN: True, STAFF: user.is_staff, "invited": user.is_superuser}
+    return bool(user.is_active and admitted.get(settings.READER, False))
 
 
 def note_seen(*, reader: Reader, now: datetime) -> None:
