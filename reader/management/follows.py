@@ -1,3 +1,4 @@
+from functools import partial
 from typing import Any
 
 from django.core.management.base import CommandError
@@ -26,6 +27,9 @@ from reader.resources import readers
 from reader.rules.jf2 import KINDS
 from reader.rules.order import DEFAULT_LIMIT, PageRequest
 from reader.timelines.pages import Timeline, page_of
+
+name_argument = argument("name", metavar="NAME", help="The reader.")
+filter_argument = partial(argument, action="append", default=[])
 
 
 def found_channel(reader: Reader, name: str) -> Channel:
@@ -74,10 +78,7 @@ def entry_row(place: TimelineEntry, *, is_read: bool) -> dict[str, Any]:
 class ListFollows(FeedletterCommand):
     help = "List the feeds that someone follows."
     empty = "No feeds are followed there. Start with: follow NAME https://example.org"
-    arguments = (
-        argument("name", metavar="NAME", help="The reader."),
-        argument("--channel", help="Only this channel."),
-    )
+    arguments = (name_argument, argument("--channel", help="Only this channel."))
 
     def run(self, **options: Any) -> Result:
         reader = readers.find(options["name"])
@@ -91,7 +92,7 @@ class Follow(FeedletterCommand):
     help = "Follow a feed, or the best feed of a page. The next poll reads it."
     option_names = {"url": "URL", "channel": "--channel"}  # noqa: RUF012
     arguments = (
-        argument("name", metavar="NAME", help="The reader."),
+        name_argument,
         argument("url", metavar="URL", help="A feed, or a page that has one."),
         argument(
             "--channel",
@@ -110,7 +111,7 @@ class Follow(FeedletterCommand):
 class Unfollow(FeedletterCommand):
     help = "Stop following a feed. Posts that have already arrived are kept."
     arguments = (
-        argument("name", metavar="NAME", help="The reader."),
+        name_argument,
         argument("feed", type=whole, metavar="FEED", help="Number of the feed, as shown by list_follows."),
         argument("--channel", help="Only in this channel. Default: in every channel."),
     )
@@ -141,7 +142,7 @@ class Place(FeedletterCommand):
 class AlterChannel(FeedletterCommand):
     help = "Change a channel."
     arguments = (
-        argument("name", metavar="NAME", help="The reader."),
+        name_argument,
         argument("channel", metavar="CHANNEL", help="Name or uid of the channel."),
         argument("--unread", choices=Channel.UnreadMode.values, help="How apps show unread posts."),
         argument(
@@ -151,28 +152,11 @@ class AlterChannel(FeedletterCommand):
             help="Delete posts after this many days. 0 uses the site’s setting.",
         ),
         argument("--layout", choices=Channel.Layout.values, help="How the channel’s page shows posts."),
-        argument(
-            "--hide-kind",
-            dest="kinds",
-            action="append",
-            default=[],
-            choices=KINDS,
-            help="Hide these kinds of posts.",
+        filter_argument("--hide-kind", dest="kinds", choices=KINDS, help="Hide these kinds of posts."),
+        filter_argument(
+            "--hide", metavar="TERM", help="Hide posts that match one of these words or a /pattern/."
         ),
-        argument(
-            "--hide",
-            action="append",
-            default=[],
-            metavar="TERM",
-            help="Hide posts that match one of these words or a /pattern/.",
-        ),
-        argument(
-            "--keep",
-            action="append",
-            default=[],
-            metavar="TERM",
-            help="Hide posts that match none of these words.",
-        ),
+        filter_argument("--keep", metavar="TERM", help="Hide posts that match none of these words."),
         argument("--no-filters", action="store_true", help="Remove all filters."),
     )
 
@@ -196,7 +180,7 @@ class ListEntries(FeedletterCommand):
     help = "List someone’s posts, newest first."
     empty = "No posts found. “poll” reads feeds that are due, and “place” puts their posts into channels."
     arguments = (
-        argument("name", metavar="NAME", help="The reader."),
+        name_argument,
         argument("--channel", help="Only this channel."),
         argument("--unread", action="store_true", help="Only unread posts."),
         argument("--limit", type=positive, default=DEFAULT_LIMIT, help="Maximum number of posts."),
@@ -216,7 +200,7 @@ class ImportFollows(FeedletterCommand):
         " posts from JSON or zip files of FreshRSS, Feedbin or Inoreader."
     )
     arguments = (
-        argument("name", metavar="NAME", help="The reader."),
+        name_argument,
         argument("file", metavar="FILE", help="“-” reads standard input."),
         argument(
             "--channel",
@@ -262,7 +246,7 @@ class ImportFollows(FeedletterCommand):
 
 class ExportFollows(FeedletterCommand):
     help = "Export the followed feeds as OPML 2.0, with one folder per channel and without passwords."
-    arguments = (argument("name", metavar="NAME", help="The reader."), OUTPUT)
+    arguments = (name_argument, OUTPUT)
 
     def run(self, **options: Any) -> Result:
         reader = readers.find(options["name"])
