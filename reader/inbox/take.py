@@ -58,11 +58,11 @@ def take_mail(raw: bytes, recipients: Sequence[str], now: datetime) -> str | Non
     try:
         mail = read_mail(raw, now=now)
     except UnfitMail as error:
-        if error.reason == "automatic":
+        if str(error) == "automatic":
             return "Ignored: an automatic message."
         for address in addresses:
-            _note_problem(address, error.reason, now)
-        raise Refused(f"The message is too {error.reason}.") from error
+            _note_problem(address, str(error), now)
+        raise Refused(f"The message is too {error}.") from error
     if mail.domains & {host_of_url(settings.SITE_URL), *settings.FORMER_HOSTS, settings.BOUNCE_DOMAIN}:
         return "Ignored: this site sent it."
     return " ".join([_take(address, mail, now) for address in addresses])

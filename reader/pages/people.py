@@ -94,10 +94,8 @@ def admitted(form: NameForm, admit: Admission) -> Reader | None:
     given = {"name": form.cleaned_data["name"]}
     if isinstance(form, NewcomerForm):
         # Too slow for a lock: a quarter of a second.
-        given |= {
-            "password": make_password(form.cleaned_data["password1"]),
-            "email": form.cleaned_data["email"],
-        }
+        given["password"] = make_password(form.cleaned_data["password1"])
+        given["email"] = form.cleaned_data["email"]
     try:
         return admit(**given)
     except InvitationOver:

@@ -81,25 +81,16 @@ def why_over(invitation: Invitation, *, now: datetime) -> str:
     return ""
 
 
-def accept(
-    *, key: str, name: str, now: datetime, username: str = "", password: str = "", email: str = ""
-) -> Reader:
+def accept(*, key: str, name: str, now: datetime, **user: str) -> Reader:
     """Accept as a stranger, or as the user `username`. Raises InvitationOver and Refused.
 
-    `password` is as for `add_reader`.
+    `user` has arguments of `add_reader`.
     """
     with transaction.atomic():
         # Of concurrent uses, one finds it used.
         list(Invitation.objects.filter(digest=digest_of(key)).select_for_update().values_list("pk"))
         invitation = open_invitation(key=key, now=now)
-        reader = add_reader(
-            name=name,
-            now=now,
-            username=username,
-            password=password,
-            email=email,
-            max_feeds=invitation.max_feeds,
-        )
+        reader = add_reader(name=name, now=now, max_feeds=invitation.max_feeds, **user)
         Invitation.objects.filter(pk=invitation.pk).update(used_at=now, reader=reader)
     return reader
 

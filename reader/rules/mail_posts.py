@@ -61,11 +61,7 @@ _DOMAIN = re.compile(r"[a-z0-9](?:[a-z0-9.-]{0,250}[a-z0-9])?", re.ASCII)
 
 
 class UnfitMail(ValueError):
-    """`reason`: large, complex, or automatic for reports, replies and loops."""
-
-    def __init__(self, reason: str) -> None:
-        super().__init__(reason)
-        self.reason = reason
+    """Its text: large, complex, or automatic for reports, replies and loops."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,7 +40,7 @@ def shown(html: str) -> str:
 def unfit(raw: bytes) -> str:
     with pytest.raises(UnfitMail) as caught:
         read(raw)
-    return caught.value.reason
+    return str(caught.value)
 
 
 @given(st.binary(max_size=2_000))
