@@ -13,32 +13,24 @@ class ReaderConfig(AppConfig):
 
     def ready(self) -> None:
         from common.cli.registry import add_commands, add_resources
-        from common.ports import ways
-        from common.ports.registries import (
-            audiences,
-            holds,
-            later,
-            mail_recipients,
-            mail_takers,
-            own_documents,
-            page_takers,
-        )
+        from common.ports import registries, ways
+        from common.ports.registries import later
         from reader.entries.search_index import ensure_index
         from reader.entries.take import copy_posts, take_page
         from reader.micropub.compositions import doubt_unsent
 
         # Rows stay while the app is off, so restores and migrations include them.
-        holds.append(doubt_unsent)
+        registries.holds.append(doubt_unsent)
         post_migrate.connect(ensure_index, sender=self)
         # While the app is off, it is empty.
-        own_documents.append(later("reader.people.letters", "own_document"))
+        registries.own_documents.append(later("reader.people.letters", "own_document"))
         if self.is_on:
-            audiences.append(copy_posts)
-            own_documents.append(later("reader.people.picks", "own_document"))
-            own_documents.append(later("reader.inbox.take", "own_document"))
-            page_takers.append(take_page)
-            mail_takers.append(later("reader.inbox.take", "take_mail"))
-            mail_recipients.append(later("reader.inbox.take", "knows_recipient"))
+            registries.audiences.append(copy_posts)
+            registries.own_documents.append(later("reader.people.picks", "own_document"))
+            registries.own_documents.append(later("reader.inbox.take", "own_document"))
+            registries.page_takers.append(take_page)
+            registries.mail_takers.append(later("reader.inbox.take", "take_mail"))
+            registries.mail_recipients.append(later("reader.inbox.take", "knows_recipient"))
             ways.sources.append(later("reader.pages.feeds", "reader_way"))
             add_commands(
                 "reader.management",

@@ -8,24 +8,25 @@ from django.db.models import QuerySet
 from reader.channels.opml import waiting_lists
 from reader.entries.filters import channels_to_ask
 from reader.models import Composition, Entry, FeedIcon, Mention
-from reader.models.entry import CompositionQuerySet, EntryQuerySet, MentionQuerySet
+
+Questions = tuple[QuerySet[Any], ...]
 
 
-def to_place(now: datetime) -> tuple[EntryQuerySet]:
+def to_place(now: datetime) -> Questions:
     return (Entry.objects.due(now),)
 
 
-def to_ask(now: datetime) -> "tuple[QuerySet[Any]]":
+def to_ask(now: datetime) -> Questions:
     return (channels_to_ask(),)
 
 
-def to_follow(now: datetime) -> "tuple[QuerySet[Any], QuerySet[Any]]":
+def to_follow(now: datetime) -> Questions:
     return waiting_lists(now), FeedIcon.objects.due(now)
 
 
-def to_check(now: datetime) -> tuple[MentionQuerySet]:
+def to_check(now: datetime) -> Questions:
     return (Mention.objects.due(now),)
 
 
-def to_compose(now: datetime) -> tuple[CompositionQuerySet]:
+def to_compose(now: datetime) -> Questions:
     return (Composition.objects.due(now),)

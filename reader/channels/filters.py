@@ -37,10 +37,8 @@ def mute(*, reader: Reader, channel: Channel | None, url: str, now: datetime, is
     Mute.objects.get_or_create(
         reader=reader, channel=channel, is_block=is_block, key=key, defaults={"url": url, "added_at": now}
     )
-    hide(
-        _places(reader, channel, key),
-        TimelineEntry.Hidden.REMOVED if is_block else TimelineEntry.Hidden.MUTED,
-    )
+    reason = TimelineEntry.Hidden.REMOVED if is_block else TimelineEntry.Hidden.MUTED
+    hide(_places(reader, channel, key), reason)
 
 
 @transaction.atomic
@@ -118,8 +116,6 @@ def change_filters(
 
 def preview_filters(channel: Channel, filters: Filters) -> list[tuple[TimelineEntry, FilterVerdict]]:
     """Judge the newest posts, including filtered ones."""
-    places = TimelineEntry.objects.filter(channel=channel, hidden__in=ASKED_ABOUT).select_related(
-        "entry", "feed"
-    )
-    rows = places.select_related("channel").defer("entry__text").order_by("-at", "-pk")[:TRIED_ON]
+    places = TimelineEntry.objects.filter(channel=channel, hidden__in=ASKED_ABOUT).order_by("-at", "-pk")
+    rows = places.select_related("entry", "feed", "channel").defer("entry__text")[:TRIED_ON]
     return [(row, verdict(filters, row.entry)) for row in rows]

@@ -133,14 +133,13 @@ def _follow(
     return follow, is_new
 
 
+@transaction.atomic
 def unfollow(*, channel: Channel, feed: Feed, now: datetime) -> bool:
     """Unfollow it, but keep its posts. Returns False if it was not followed."""
-    with transaction.atomic():
-        rows = Follow.objects.filter(channel=channel, feed=feed)
-        if not rows.delete()[0]:
-            return False
+    was_followed = bool(Follow.objects.filter(channel=channel, feed=feed).delete()[0])
+    if was_followed:
         count_followers([feed.pk], now=now)
-    return True
+    return was_followed
 
 
 @transaction.atomic
@@ -219,10 +218,8 @@ def _move_places(places: TimelineEntryQuerySet, to: Channel) -> None:
     there = Exists(TimelineEntry.objects.filter(channel=to, entry=OuterRef("entry")))
     unwanted = mutes_in(to)
     # Only their own channel unmutes them.
-    moved = (
-        places.filter(~there).exclude(hidden=TimelineEntry.Hidden.MUTED).order_by("pk").select_for_update()
-    )
-    for pks in chunks(list(moved.values_list("pk", flat=True))):
+    moved = places.filter(~there).exclude(hidden=TimelineEntry.Hidden.MUTED).order_by("pk")
+    for pks in chunks(list(moved.select_for_update().values_list("pk", flat=True))):
         rows = TimelineEntry.objects.filter(pk__in=pks)
         rows.update(channel=to)
         Unread.objects.filter(place__in=pks).update(channel=to)
@@ -238,9 +235,8 @@ def _move_places(places: TimelineEntryQuerySet, to: Channel) -> None:
 
 def _refuse_notifications(channel: Channel) -> None:
     if channel.is_notifications:
-        raise TranslatedRefusal(
-            gettext("You can’t follow feeds in the notifications channel. Choose another channel."), "channel"
-        )
+        words = gettext("You can’t follow feeds in the notifications channel. Choose another channel.")
+        raise TranslatedRefusal(words, "channel")
 
 
 def refuse_more_in(channel: Channel) -> None:

@@ -153,9 +153,8 @@ def search_page(request: HttpRequest, reader: Reader) -> HttpResponse:
 def mark(request: HttpRequest, reader: Reader) -> HttpResponse:
     channel = channel_of(reader, request.POST["channel"]) if request.POST.get("channel") else None
     timeline = Timeline(reader, channel, number_in(request.POST.get("feed", "")))
-    back = back_to(
-        request, reverse("reader:channel", args=[channel.uid]) if channel else reverse("reader:all")
-    )
+    usual = reverse("reader:channel", args=[channel.uid]) if channel else reverse("reader:all")
+    back = back_to(request, usual)
     act, marking = request.POST.get("act", ""), None
     if act == "open":
         # Sent when a post is opened: earlier markings can still be undone.

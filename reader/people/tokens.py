@@ -107,9 +107,7 @@ def make_token(
 def token_of(*, key: str, now: datetime) -> Token | None:
     """Record its use by the minute."""
     token = known_token(key=key, now=now)
-    if token is None:
-        return None
-    if token.last_used_at is None or now - token.last_used_at >= A_MINUTE:
+    if token and (token.last_used_at is None or now - token.last_used_at >= A_MINUTE):
         Token.objects.filter(pk=token.pk).update(last_used_at=now)
     return token
 
