@@ -16,7 +16,6 @@ from channels.activitypub.message import CONTEXT, PUBLIC, Actor, Document, times
 from channels.activitypub.signatures import SignedRequest, new_key, public_pem, sign
 from channels.http.links import postable
 from common.net.client import FetchError, client
-from common.ports.channels import ParsedDestination
 from common.secrets import opened
 from delivery.models import Account
 from fediverse.models import Actor as ActorRow
@@ -153,11 +152,6 @@ def _link(name: str, url: str) -> Document:
     # Mastodon verifies a value that is only this.
     value = f'<a href="{escape(url)}" rel="me">{escape(url)}</a>'
     return {"type": "PropertyValue", "name": name, "value": value}
-
-
-def destination_of(account: RemoteAccount) -> ParsedDestination:
-    """Return the server's shared inbox, or the account's own. Raises InvalidDestination."""
-    return ActivityPubChannel().parse_destination({"inbox": account.shared_inbox or account.inbox})
 
 
 def fetch_account(url: str, *, now: datetime) -> RemoteAccount:

@@ -15,6 +15,7 @@ from django.conf import settings
 from django.db import connections, transaction
 from django.db.models import F, QuerySet
 
+from channels.activitypub.channel import ActivityPubChannel
 from channels.activitypub.message import CONTEXT
 from channels.activitypub.message import Actor as Addresses
 from channels.activitypub.signatures import (
@@ -32,7 +33,7 @@ from common.net.client import FetchError, client
 from common.passes import TimeBudget
 from common.rates import Limit, count_within
 from delivery.models import Delivery, Issue
-from fediverse.actors import KEY, Unfetched, destination_of, fetch_account, private_key
+from fediverse.actors import KEY, Unfetched, fetch_account, private_key
 from fediverse.models import Activity, Actor, Follower, Outgoing, Reaction, RemoteActor
 from fediverse.rules.activities import LONGEST_ID, Account, Asked, Malformed, Purpose, an_id, host_of, read
 from subscriptions.links import page_url
@@ -65,11 +66,6 @@ class TooMany(Exception):
     pass
 
 
-def may_ask(asker: str) -> bool:
-    """Return whether the network of an address may call the inbox now. Costs least, so it is asked first."""
-    return count_within(*FROM_A_NETWORK.by_network(asker))
-
-
 def receive(request: SignedRequest, asked: Asked, *, now: datetime) -> None:
     """Store an activity for `exchange_due`. Idempotent. Raises BadSignature and TooMany."""
     key = key_of(request.headers)
@@ -85,7 +81,7 @@ def receive(request: SignedRequest, asked: Asked, *, now: datetime) -> None:
         return  # Servers tell all others, most of which have never heard of the account.
     if known is not None and known.fetched_at > now - REFETCH_AFTER:
         verify(request, key=known.public_key, now=now)
-    if Activity.objects.due(now + KEEP_IDS)[:MOST_WAITING].count() >= MOST_WAITING:
+    if Activity.objects.filter(due_at__lte=now + KEEP_IDS)[:MOST_WAITING].count() >= MOST_WAITING:
         raise TooMany(host)
     row = Activity(
         uri=asked.uri,
@@ -100,7 +96,7 @@ def receive(request: SignedRequest, asked: Asked, *, now: datetime) -> None:
 
 
 def to_exchange(now: datetime) -> tuple[QuerySet[Any], ...]:
-    return (Activity.objects.due(now), Outgoing.objects.due(now))
+    return (Activity.objects.filter(due_at__lte=now), Outgoing.objects.filter(due_at__lte=now))
 
 
 def exchange_due(*, clock: Callable[[], datetime] = utcnow, budget: timedelta | None = None) -> int:
@@ -116,7 +112,7 @@ def exchange_due(*, clock: Callable[[], datetime] = utcnow, budget: timedelta | 
 
 
 def _claimed(model: Any, now: datetime) -> list[Any]:
-    due = model.objects.due(now)
+    due = model.objects.filter(due_at__lte=now)
     if not due.exists():
         return []
     with transaction.atomic():
@@ -185,8 +181,7 @@ def _apply(row: Activity, now: datetime) -> bool:
             _finish(row)
             return False
         account = None
-    is_move = account and asked and asked.purpose is Purpose.MOVE
-    moved = _moved(asked, now) if asked and is_move else None
+    moved = _moved(asked, now) if account and asked and asked.purpose is Purpose.MOVE else None
     with transaction.atomic():
         if asked:
             _act(asked, account, moved, now)
@@ -276,7 +271,8 @@ def _follow(asked: Asked, account: Account, now: datetime) -> None:
 
 
 def _server(account: Account, now: datetime) -> Destination:
-    row = Destination.at(destination_of(account), kind=KEY, now=now)
+    inbox = {"inbox": account.shared_inbox or account.inbox}
+    row = Destination.at(ActivityPubChannel().parse_destination(inbox), kind=KEY, now=now)
     if row.disabled_at is not None:
         # It has asked again, so it is there.
         row.disabled_at, row.disabled_reason = None, ""

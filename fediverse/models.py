@@ -1,6 +1,3 @@
-from datetime import datetime
-from typing import Any
-
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
@@ -8,11 +5,6 @@ from django.utils import timezone
 from delivery.models import Issue
 from fediverse.rules.activities import LONGEST_ID
 from subscriptions.models import Destination, Subscribable
-
-
-class DueQuerySet(models.QuerySet[Any]):
-    def due(self, now: datetime) -> "DueQuerySet":
-        return self.filter(due_at__lte=now)
 
 
 class Actor(models.Model):
@@ -75,8 +67,6 @@ class Activity(models.Model):
     due_at = models.DateTimeField(null=True)
     attempts = models.PositiveSmallIntegerField(default=0)
 
-    objects = DueQuerySet.as_manager()
-
     class Meta:
         indexes = (models.Index(name="activity_due", fields=["due_at"], condition=Q(due_at__isnull=False)),)
 
@@ -92,8 +82,6 @@ class Outgoing(models.Model):
     document = models.JSONField()
     due_at = models.DateTimeField(db_index=True)
     attempts = models.PositiveSmallIntegerField(default=0)
-
-    objects = DueQuerySet.as_manager()
 
     def __str__(self) -> str:
         return f"{self.document.get('type')} to {self.inbox}"

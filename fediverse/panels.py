@@ -1,9 +1,6 @@
 """Admin: the tab Share of a newsletter, and reactions on an issue's page."""
 
-from typing import Any
-
 from django import forms
-from django.core.exceptions import ValidationError
 from django.db.models import Count
 from django.http import HttpRequest
 
@@ -27,9 +24,6 @@ class AliasForm(forms.Form):
         max_length=320,
         help_text="Such as @bees@mastodon.example. Afterwards, move it to this newsletter in its settings.",
     )
-
-    def __init__(self, keys: Any = (), **options: Any) -> None:
-        super().__init__(**options)
 
 
 def is_followable(newsletter: Subscribable) -> bool:
@@ -77,20 +71,15 @@ def reactions(issue: Issue) -> Part:
     return (facts, Table(("reply by", "words", "when"), rows)) if rows else facts
 
 
-def _newsletters(keys: list[int]) -> list[Subscribable]:
-    return list(Subscribable.objects.filter(pk__in=keys))
-
-
 def let_follow(request: HttpRequest, keys: list[int]) -> str:
-    try:
-        rows = [switch_on(newsletter, now=utcnow()) for newsletter in _newsletters(keys)]
-    except ValidationError as error:
-        raise CannotAct(" ".join(error.messages)) from error
-    return f"It can be followed as {', '.join(handle_of(row.newsletter) for row in rows)}."
+    newsletters = list(Subscribable.objects.filter(pk__in=keys))
+    for newsletter in newsletters:
+        switch_on(newsletter, now=utcnow())
+    return f"It can be followed as {', '.join(map(handle_of, newsletters))}."
 
 
 def stop_following(request: HttpRequest, keys: list[int]) -> str:
-    for newsletter in _newsletters(keys):
+    for newsletter in Subscribable.objects.filter(pk__in=keys):
         switch_off(newsletter)
     return "It can’t be followed any more. Its followers are kept."
 
@@ -104,10 +93,7 @@ def bring_followers(request: HttpRequest, keys: list[int], alias: str) -> str:
     actor = Actor.objects.filter(newsletter__in=keys).first()
     if actor is None:
         raise CannotAct("Let people follow it first.")
-    try:
-        uri = add_alias(actor, alias, now=utcnow())
-    except ValidationError as error:
-        raise CannotAct(" ".join(error.messages)) from error
+    uri = add_alias(actor, alias, now=utcnow())
     return f"Now move {uri} to {handle_of(actor.newsletter)} in its settings. Its followers will follow here."
 
 
@@ -120,7 +106,7 @@ def install() -> None:
             "bring_followers",
             "Bring followers from Mastodon",
             bring_followers,
-            form=AliasForm,
+            form=lambda keys, **options: AliasForm(**options),
             fits=is_followable,
             tab="share",
         ),

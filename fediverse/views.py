@@ -1,6 +1,6 @@
 """ActivityPub documents of newsletters, WebFinger (RFC 7033), NodeInfo 2.1, and the inbox."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
@@ -18,6 +18,7 @@ from channels.base import CannotPost
 from channels.http.transport import server_url
 from common.body_limits import takes_body
 from common.clock import utcnow
+from common.rates import count_within
 from delivery.bridges.corrections import letter_now
 from delivery.links import issue_url
 from delivery.models import Issue
@@ -34,7 +35,10 @@ from subscriptions.views.pages import page
 ON_A_PAGE = 20
 NODEINFO = "http://nodeinfo.diaspora.software/ns/schema/"
 NODEINFO_VERSIONS = ("2.1", "2.0")
-cached = cache_control(public=True, max_age=300)
+
+
+def cached(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
+    return require_safe(cache_control(public=True, max_age=300)(view))
 
 
 def _activity(document: Mapping[str, Any], *, status: int = 200) -> JsonResponse:
@@ -46,7 +50,6 @@ def _actor_or_404(name: str) -> ActorRow:
     return get_object_or_404(rows, newsletter__in=Subscribable.objects.with_pages().named(name))
 
 
-@require_safe
 @cached
 def webfinger(request: HttpRequest) -> HttpResponse:
     """Find a newsletter by `acct:name@host`, or by its page or actor."""
@@ -71,7 +74,6 @@ def webfinger(request: HttpRequest) -> HttpResponse:
     return JsonResponse(document, content_type="application/jrd+json", headers=headers)
 
 
-@require_safe
 @cached
 def nodeinfo_links(request: HttpRequest) -> HttpResponse:
     links = [
@@ -81,7 +83,6 @@ def nodeinfo_links(request: HttpRequest) -> HttpResponse:
     return JsonResponse({"links": links})
 
 
-@require_safe
 @cached
 def nodeinfo(request: HttpRequest, version: str) -> HttpResponse:
     if version not in NODEINFO_VERSIONS:
@@ -98,19 +99,16 @@ def nodeinfo(request: HttpRequest, version: str) -> HttpResponse:
     return JsonResponse(document, content_type=f'application/json; profile="{NODEINFO}{version}#"')
 
 
-@require_safe
 @cached
 def site_actor(request: HttpRequest) -> HttpResponse:
     return _activity(site_document())
 
 
-@require_safe
 @cached
 def actor(request: HttpRequest, name: str) -> HttpResponse:
     return _activity(actor_document(_actor_or_404(name)))
 
 
-@require_safe
 @cached
 def followers(request: HttpRequest, name: str) -> HttpResponse:
     """Only their number is public."""
@@ -135,7 +133,6 @@ def follow(request: HttpRequest, name: str) -> HttpResponse:
     return render(request, "pages/fediverse.html", {**context, "url": url, "server": urlsplit(server).netloc})
 
 
-@require_safe
 @cached
 def outbox(request: HttpRequest, name: str) -> HttpResponse:
     """Return a collection of issues, or with `?before=key` a page of it, newest first."""
@@ -153,7 +150,6 @@ def outbox(request: HttpRequest, name: str) -> HttpResponse:
     return _activity({"@context": CONTEXT, **page, "partOf": address, "orderedItems": items})
 
 
-@require_safe
 @cached
 def issue_object(request: HttpRequest, name: str, pk: int) -> HttpResponse:
     """Return an issue with its corrections, or 410 if its post was withdrawn."""
@@ -180,8 +176,8 @@ def _made(issue: Issue, newsletter: Subscribable) -> IssueObject | None:
 @require_POST
 def inbox(request: HttpRequest, name: str = "") -> HttpResponse:
     """Take what concerns us; a worker does the rest. Other activities get 202, too, as is usual."""
-    now, asker = utcnow(), str(request.META.get("REMOTE_ADDR", ""))
-    if not exchange.may_ask(asker):
+    # Costs least, so it is asked first.
+    if not count_within(*exchange.FROM_A_NETWORK.by_network(str(request.META.get("REMOTE_ADDR", "")))):
         return _answer(429, exchange.TOO_MANY)
     headers = {name.lower(): value for name, value in request.headers.items()}
     # The address that the sender signed, whatever a proxy makes of it.
@@ -190,8 +186,7 @@ def inbox(request: HttpRequest, name: str = "") -> HttpResponse:
     try:
         asked = read(request.body, site=settings.SITE_URL)
         if asked is not None:
-            signed = SignedRequest("POST", url, headers, request.body)
-            exchange.receive(signed, asked, now=now)
+            exchange.receive(SignedRequest("POST", url, headers, request.body), asked, now=utcnow())
     except (Malformed, UnicodeDecodeError) as error:
         return _answer(400, str(error))
     except BadSignature as error:

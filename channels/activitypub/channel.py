@@ -116,11 +116,8 @@ class ActivityPubChannel(EditingSession, DeletingSession, Companion):
                 # As Mastodon does: servers of RFC 9421 need not know the draft.
                 return deliver(sign_message)
         except Failed as failed:
-            return _of_this_server(failed.outcome)
-
-
-def _of_this_server(outcome: Outcome) -> Outcome:
-    """One server must not stop the others."""
-    if isinstance(outcome, Temporary):
-        return Temporary(outcome.text, retry_at=outcome.retry_at)
-    return outcome
+            outcome = failed.outcome
+            # One server must not stop the others.
+            if isinstance(outcome, Temporary):
+                outcome = Temporary(outcome.text, retry_at=outcome.retry_at)
+            return outcome

@@ -1,14 +1,11 @@
 """The tab Share of a newsletter: its records in an AT Protocol account."""
 
-from typing import Any
-
 from django import forms
 from django.http import HttpRequest
 
 from common.clock import utcnow
 from common.parts import Button, Code, Facts, Part, Text
-from common.ports.panels import Action, CannotAct, Panel
-from common.refused import Refused
+from common.ports.panels import Action, Panel
 from delivery.admin.bridges.add import add_bridge_url
 from delivery.bridges.records import accounts, is_on, records_of, subscription_of, switch_off, switch_on
 from subscriptions.models import Destination, Subscribable
@@ -27,9 +24,6 @@ class AccountForm(forms.Form):
         empty_label=None,
         help_text="An account of a Bluesky bridge. If there is none, add a bridge first.",
     )
-
-    def __init__(self, keys: Any = (), **options: Any) -> None:
-        super().__init__(**options)
 
 
 def may_have_records(newsletter: Subscribable) -> bool:
@@ -54,11 +48,8 @@ def records(newsletter: Subscribable) -> Part:
 
 
 def publish_records(request: HttpRequest, keys: list[int], account: Destination) -> str:
-    try:
-        for newsletter in Subscribable.objects.filter(pk__in=keys):
-            switch_on(newsletter, account, now=utcnow())
-    except Refused as error:
-        raise CannotAct(str(error)) from error
+    for newsletter in Subscribable.objects.filter(pk__in=keys):
+        switch_on(newsletter, account, now=utcnow())
     return f"Its next issues become records of {account}."
 
 
@@ -79,7 +70,7 @@ START = Action(
     publish_records,
     # Other newsletters' bridges have accounts, too.
     permission="everywhere",
-    form=AccountForm,
+    form=lambda keys, **options: AccountForm(**options),
     fits=may_have_records,
     tab="share",
 )
