@@ -12,7 +12,7 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 
 from channels.activitypub.channel import FEDIVERSE, ActivityPubChannel
-from channels.activitypub.message import CONTEXT, PUBLIC, Actor, Document, timestamp
+from channels.activitypub.message import CONTEXT, PUBLIC, Actor, Document, activity_of, timestamp
 from channels.activitypub.signatures import SignedRequest, new_key, public_pem, sign
 from channels.http.links import postable
 from common.net.client import FetchError, client
@@ -89,15 +89,9 @@ def switch_off(newsletter: Subscribable) -> None:
 
 def announce_change(row: ActorRow, *, now: datetime) -> None:
     """Queue an Update of the actor for each server with followers."""
-    document = actor_document(row)
-    update: Document = {
-        "@context": CONTEXT,
-        "id": f"{document['id']}#update-{int(now.timestamp())}",
-        "type": "Update",
-        "actor": document["id"],
-        "to": document["to"],
-        "object": document,
-    }
+    ours = Actor(page_url(row.newsletter))
+    address = f"{ours.id}#update-{int(now.timestamp())}"
+    update = activity_of("Update", address, ours, actor_document(row), to=[PUBLIC])
     inboxes = row.followers.order_by().values_list("server__config__inbox", flat=True).distinct()
     rows = [Outgoing(actor=row, inbox=inbox, document=update, due_at=now) for inbox in inboxes]
     Outgoing.objects.bulk_create(rows, batch_size=500)

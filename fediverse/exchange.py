@@ -16,8 +16,8 @@ from django.db import connections, transaction
 from django.db.models import F, QuerySet
 
 from channels.activitypub.channel import ActivityPubChannel
-from channels.activitypub.message import CONTEXT
 from channels.activitypub.message import Actor as Addresses
+from channels.activitypub.message import activity_of
 from channels.activitypub.signatures import (
     BadSignature,
     SignedRequest,
@@ -259,14 +259,9 @@ def _follow(asked: Asked, account: Account, now: datetime) -> None:
     if actor is None:
         return
     _add(actor, account, _server(account, now), asked.uri, now)
-    ours = Addresses(page_url(actor.newsletter)).id
-    answer = {
-        "@context": CONTEXT,
-        "id": f"{ours}#accept-{asked.uri}"[:500],
-        "type": "Accept",
-        "actor": ours,
-        "object": {"id": asked.uri, "type": "Follow", "actor": asked.actor, "object": ours},
-    }
+    ours = Addresses(page_url(actor.newsletter))
+    follow = {"id": asked.uri, "type": "Follow", "actor": asked.actor, "object": ours.id}
+    answer = activity_of("Accept", f"{ours.id}#accept-{asked.uri}"[:500], ours, follow)
     Outgoing.objects.create(actor=actor, inbox=account.inbox, document=answer, due_at=now)
 
 

@@ -42,7 +42,7 @@ def cached(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
 
 
 def _activity(document: Mapping[str, Any], *, status: int = 200) -> JsonResponse:
-    return JsonResponse(document, content_type=ACTIVITY_JSON, status=status)
+    return JsonResponse({"@context": CONTEXT, **document}, content_type=ACTIVITY_JSON, status=status)
 
 
 def _actor_or_404(name: str) -> ActorRow:
@@ -114,9 +114,7 @@ def followers(request: HttpRequest, name: str) -> HttpResponse:
     """Only their number is public."""
     row = _actor_or_404(name)
     address = Actor(page_url(row.newsletter)).followers
-    return _activity(
-        {"@context": CONTEXT, "id": address, "type": "OrderedCollection", "totalItems": row.followers.count()}
-    )
+    return _activity({"id": address, "type": "OrderedCollection", "totalItems": row.followers.count()})
 
 
 @require_safe
@@ -141,13 +139,13 @@ def outbox(request: HttpRequest, name: str) -> HttpResponse:
     before = request.GET.get("before", "")
     if not (before.isdecimal() and len(before) < 19):
         collection = {"id": address, "type": "OrderedCollection", "totalItems": issues.count()}
-        return _activity({"@context": CONTEXT, **collection, "first": f"{address}?before={2**53}"})
+        return _activity({**collection, "first": f"{address}?before={2**53}"})
     rows = list(issues.filter(pk__lt=int(before)).order_by("-pk")[:ON_A_PAGE])
     items = [made.activity("Create", "create") for row in rows if (made := _made(row, newsletter))]
     page: dict[str, Any] = {"id": f"{address}?before={before}", "type": "OrderedCollectionPage"}
     if len(rows) == ON_A_PAGE:
         page["next"] = f"{address}?before={rows[-1].pk}"
-    return _activity({"@context": CONTEXT, **page, "partOf": address, "orderedItems": items})
+    return _activity({**page, "partOf": address, "orderedItems": items})
 
 
 @cached
@@ -157,9 +155,8 @@ def issue_object(request: HttpRequest, name: str, pk: int) -> HttpResponse:
     issue = get_object_or_404(published(newsletter), pk=pk)
     made = _made(issue, newsletter)
     if made is None:
-        address = object_id(issue_url(issue))
-        return _activity({"@context": CONTEXT, **tombstone_of(address)}, status=410)
-    return _activity({"@context": CONTEXT, **made.fields})
+        return _activity(tombstone_of(object_id(issue_url(issue))), status=410)
+    return _activity(made.fields)
 
 
 def _made(issue: Issue, newsletter: Subscribable) -> IssueObject | None:

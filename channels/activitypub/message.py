@@ -75,6 +75,10 @@ def object_id(web_url: str) -> str:
     return f"{web_url}object"
 
 
+def activity_of(kind: str, address: str, actor: Actor, thing: Any, **more: Any) -> Document:
+    return {"@context": CONTEXT, "id": address, "type": kind, "actor": actor.id, **more, "object": thing}
+
+
 @dataclass(frozen=True, slots=True)
 class IssueObject:
     """A published issue as an object. `fields` don't depend on the time of an edit."""
@@ -89,29 +93,15 @@ class IssueObject:
     def activity(self, kind: str, name: str, *, updated: datetime | None = None) -> Document:
         """Return a Create or an Update; `name` makes its id unique."""
         fields = {**self.fields, "updated": timestamp(updated)} if updated else self.fields
-        return {
-            "@context": CONTEXT,
-            "id": f"{self.id}#{name}",
-            "type": kind,
-            "actor": self.actor.id,
-            "published": timestamp(updated) if updated else self.fields["published"],
-            "to": self.fields["to"],
-            "cc": self.fields["cc"],
-            "object": fields,
-        }
+        at = fields.get("updated", fields["published"])
+        more = {"published": at, "to": fields["to"], "cc": fields["cc"]}
+        return activity_of(kind, f"{self.id}#{name}", self.actor, fields, **more)
 
 
 def deletion_of(address: str) -> Document:
     actor = Actor.of_object(address)
-    return {
-        "@context": CONTEXT,
-        "id": f"{address}#delete",
-        "type": "Delete",
-        "actor": actor.id,
-        "to": [PUBLIC],
-        "cc": [actor.followers],
-        "object": tombstone_of(address),
-    }
+    more = {"to": [PUBLIC], "cc": [actor.followers]}
+    return activity_of("Delete", f"{address}#delete", actor, tombstone_of(address), **more)
 
 
 def tombstone_of(address: str) -> Document:

@@ -59,16 +59,15 @@ def read(body: bytes, *, site: str) -> Asked | None:
         raise Malformed("The activity has no actor or no type.")
     if not uri or host_of(uri) != host_of(actor):
         raise Malformed("The activity’s id isn’t on its actor’s server.")
-    thing = document.get("object")
-    inner: Mapping[str, Any] = thing if isinstance(thing, dict) else {}
-    found = _purpose(kind, actor, an_id(thing), inner, document, site)
+    found = _purpose(document, actor, site)
     return Asked(found[0], uri, actor, found[1], document) if found else None
 
 
-def _purpose(
-    kind: str, actor: str, thing: str, inner: Mapping[str, Any], document: Mapping[str, Any], site: str
-) -> tuple[Purpose, str] | None:
+def _purpose(document: Mapping[str, Any], actor: str, site: str) -> tuple[Purpose, str] | None:
+    kind, inner, thing = document["type"], document.get("object"), an_id(document.get("object"))
+    inner = inner if isinstance(inner, dict) else {}
     name, issue = newsletter_of(thing, site), issue_of(thing, site)
+    is_on_its_server = host_of(thing) == host_of(actor)
     match kind:
         case "Follow" if name:
             return Purpose.FOLLOW, name
@@ -79,18 +78,18 @@ def _purpose(
             return (Purpose.UNFOLLOW, target) if target else None
         case "Undo" if inner.get("type") in ("Like", "Announce"):
             return (Purpose.RETRACT, thing) if issue_of(an_id(inner.get("object")), site) else None
-        case "Undo" if thing and not inner and host_of(thing) == host_of(actor):
+        case "Undo" if not inner and is_on_its_server:
             return Purpose.UNDO, thing
         case "Like" if issue:
             return Purpose.LIKE, issue
         case "Announce" if issue:
             return Purpose.BOOST, issue
-        case "Create" if inner.get("type") in NOTES and host_of(thing) == host_of(actor):
+        case "Create" if inner.get("type") in NOTES and is_on_its_server:
             answered = issue_of(an_id(inner.get("inReplyTo")), site)
             return (Purpose.REPLY, answered) if answered else None
         case "Delete" if thing == actor:
             return Purpose.LEAVE, thing
-        case "Delete" if thing and host_of(thing) == host_of(actor):
+        case "Delete" if is_on_its_server:
             return Purpose.RETRACT, thing
         case "Move" if thing == actor and (target := an_id(document.get("target"))):
             return Purpose.MOVE, target
