@@ -90,14 +90,13 @@ def begin_letter(
     """Create a draft. Raises CannotAct for a bridge or too long a text."""
     if subscribable.channel != "email":
         raise CannotAct(f"“{subscribable}” is a bridge. Choose an email newsletter.", "subscribable")
-    texts = _texts(subject, markdown)
     return Broadcast.objects.create(
         subscribable=subscribable,
         author=author[:150],
         created_at=now,
         changed_at=now,
         audience=audience.to_json(),
-        **texts,
+        **_texts(subject, markdown),
     )
 
 
@@ -301,7 +300,7 @@ def send_letter(*, letter_id: int, version: int, now: datetime) -> int:
     refuse_changed(letter, version)
     _refuse_series(letter)
     refuse_empty(letter)
-    made = _make(letter, now)
+    made = render_letter(letter, now)
     with transaction.atomic():
         locked = locked_letter(letter_id)
         # The rendered text is current.
@@ -330,7 +329,7 @@ def release_letter(*, letter_id: int, now: datetime) -> bool:
         letter = due.select_related("subscribable").first()
         if letter is None:
             return False
-        made = _make(letter, now)
+        made = render_letter(letter, now)
         with transaction.atomic():
             # The letter may have been sent or unscheduled while waiting for the lock.
             Broadcast.objects.select_for_update(no_key=True).filter(pk=letter_id).values_list("pk").first()
@@ -344,12 +343,17 @@ def release_letter(*, letter_id: int, now: datetime) -> bool:
     return True
 
 
-def _make(letter: Broadcast, now: datetime) -> tuple[Rendered, Entry]:
-    return make_letter(letter.subscribable, letter_text(letter), now=now, audience=named_now(letter))
+def render_letter(letter: Broadcast, now: datetime) -> tuple[Rendered, Entry]:
+    """Raises LetterError."""
+    text, audience = letter_text(letter), named_now(letter)
+    rendered, entry = make_letter(letter.subscribable, text, now=now, audience=audience)
+    return rendered, replace(entry, guid=letter_guid(letter))
 
 
-def _publish(letter: Broadcast, made: tuple[Rendered, Entry], now: datetime) -> int:
-    """Store the issue and a delivery for each current reader. Raises WaitsForPerson without readers."""
+def create_issue(
+    letter: Broadcast, made: tuple[Rendered, Entry], now: datetime, item_id: int | None = None, **facts: Any
+) -> Issue:
+    """Store the issue with its only post: of an item, or what the editor wrote."""
     rendered, entry = made
     issue = Issue.objects.create(
         subscribable=letter.subscribable,
@@ -359,10 +363,15 @@ def _publish(letter: Broadcast, made: tuple[Rendered, Entry], now: datetime) -> 
         token=secrets.token_hex(12),
         **asdict(rendered),
         created_at=now,
+        **facts,
     )
-    IssueItem.objects.create(
-        issue=issue, position=0, entry=replace(entry, guid=letter_guid(letter)).to_json()
-    )
+    IssueItem.objects.create(issue=issue, item_id=item_id, position=0, entry=entry.to_json())
+    return issue
+
+
+def _publish(letter: Broadcast, made: tuple[Rendered, Entry], now: datetime) -> int:
+    """Store the issue and a delivery for each current reader. Raises WaitsForPerson without readers."""
+    issue = create_issue(letter, made, now)
     letter.issue, letter.next_try_at = issue, None
     letter.save(update_fields=["issue", "next_try_at"])
     queued = publish(issue_id=issue.pk, now=now)

@@ -69,26 +69,26 @@ def send_series(*, clock: Callable[[], datetime] = utcnow, budget: timedelta | N
                 queued += looked_at
         except Exception:
             log.exception("a series failed", extra={"newsletter": newsletter.pk})
-            _put_off(newsletter, clock())
+            now = clock()
+            failed = _due_runs(newsletter, now).values("pk")[:RUNS_A_BATCH]
+            SeriesRun.objects.filter(pk__in=failed).update(due_at=now + AFTER_ERROR)
     return queued
 
 
-def _put_off(newsletter: Subscribable, now: datetime) -> None:
-    due = SeriesRun.objects.filter(newsletter=newsletter, due_at__lte=now).order_by("due_at", "pk")
-    keys = list(due.values_list("pk", flat=True)[:RUNS_A_BATCH])
-    SeriesRun.objects.filter(pk__in=keys).update(due_at=now + AFTER_ERROR)
+def _due_runs(newsletter: Subscribable, now: datetime) -> "QuerySet[SeriesRun]":
+    return SeriesRun.objects.filter(newsletter=newsletter, due_at__lte=now).order_by("due_at", "pk")
 
 
 @transaction.atomic
 def _send_batch(newsletter: Subscribable, now: datetime) -> int | None:
     """Decide about the next runs. Return how many emails were queued, None without any run."""
-    rows = SeriesRun.objects.filter(newsletter=newsletter, due_at__lte=now)
-    rows = rows.select_related("subscription__destination").order_by("due_at", "pk")
+    rows = _due_runs(newsletter, now).select_related("subscription__destination")
     runs = list(rows.select_for_update(skip_locked=True, of=("self",), no_key=True)[:RUNS_A_BATCH])
     if not runs:
         return None
     restore = Restore.objects.filter(released_at=None).order_by("begun_at").first()
-    letters = {letter.pk: letter for letter in _switched_on(newsletter)}
+    there = emails_of(newsletter).filter(issue__isnull=False)
+    letters = {row.pk: row for row in there.filter(issue__cancelled_at=None, issue__pruned_at=None)}
     steps = [_step(letter) for letter in letters.values()]
     wanted: dict[int, list[tuple[SeriesRun, RunFacts]]] = defaultdict(list)
     for run, facts, missed in _facts_of(newsletter, runs, steps, now):
@@ -114,11 +114,6 @@ def _send_batch(newsletter: Subscribable, now: datetime) -> int | None:
     )
     update_rows(runs, ["sent", "deliveries", "last_at", "due_at", "ended_at"])
     return queued
-
-
-def _switched_on(newsletter: Subscribable) -> "QuerySet[Broadcast]":
-    there = emails_of(newsletter).filter(issue__isnull=False)
-    return there.filter(issue__cancelled_at=None, issue__pruned_at=None)
 
 
 def _step(letter: Broadcast) -> Step:

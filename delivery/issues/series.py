@@ -5,9 +5,8 @@ send_series.py queues it for each subscriber in time.
 """
 
 import logging
-import secrets
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -17,15 +16,14 @@ from django.utils import translation
 
 from channels.languages import spoken
 from common.ports.panels import CannotAct
-from delivery.issues.audience import named_now
 from delivery.issues.broadcasts import (
     begin_letter,
+    create_issue,
     letter_guid,
-    letter_text,
     locked_letter,
-    make_letter,
     refuse_changed,
     refuse_empty,
+    render_letter,
 )
 from delivery.issues.contents import Collected, card_of, issue_facts
 from delivery.issues.corrected import as_sent
@@ -111,26 +109,16 @@ def switch_on(*, letter_id: int, version: int, now: datetime) -> None:
     """Let subscribers get the email when they come to it. Raises CannotAct, LetterError."""
     letter = _letter(letter_id)
     refuse_changed(letter, version)
-    rendered, entry = _rendered(letter, now)
+    made = _rendered(letter, now)
     with transaction.atomic():
         locked = _letter(letter_id, lock=True)
         refuse_changed(locked, version)
         if locked.issue_id is not None:
             return
-        issue = Issue.objects.create(
-            subscribable=letter.subscribable,
-            within_type_id=letter_guid(letter),
-            audience=letter.audience,
-            token=secrets.token_hex(12),
-            **asdict(rendered),
-            created_at=now,
-            # There is nothing to publish or finish, and it has no page.
-            published_at=now,
-            finished_at=now,
-            is_hidden=True,
-        )
-        IssueItem.objects.create(issue=issue, item_id=letter.post_item_id, position=0, entry=entry.to_json())
-        IssueCard.objects.bulk_create([card_of(issue, [entry])])
+        # There is nothing to publish or finish, and it has no page.
+        facts: dict[str, Any] = {"published_at": now, "finished_at": now, "is_hidden": True}
+        issue = create_issue(letter, made, now, item_id=letter.post_item_id, **facts)
+        IssueCard.objects.bulk_create([card_of(issue, [made[1]])])
         locked.issue, locked.changed_at = issue, now
         locked.save(update_fields=["issue", "changed_at"])
 
@@ -190,19 +178,13 @@ def _rendered(letter: Broadcast, now: datetime) -> tuple[Rendered, Entry]:
     """Raises CannotAct, LetterError."""
     if letter.post_item_id is None:
         refuse_empty(letter)
-        rendered, entry = make_letter(
-            letter.subscribable, letter_text(letter), now=now, audience=named_now(letter)
-        )
-        return rendered, replace(entry, guid=letter_guid(letter))
-    entry = _newest(letter) or _archived(letter)
+        return render_letter(letter, now)
+    if (entry := _newest(letter)) is None:
+        row = IssueItem.objects.filter(issue=letter.post_issue_id, item=letter.post_item_id).first()
+        if row is None:
+            raise CannotAct("This post is no longer in the archive.")
+        entry = Entry.from_json(row.entry)
     return _of_post(letter, entry, now), entry
-
-
-def _archived(letter: Broadcast) -> Entry:
-    row = IssueItem.objects.filter(issue=letter.post_issue_id, item=letter.post_item_id).first()
-    if row is None:
-        raise CannotAct("This post is no longer in the archive.")
-    return Entry.from_json(row.entry)
 
 
 def _newest(letter: Broadcast, *, since: datetime | None = None) -> Entry | None:

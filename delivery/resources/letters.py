@@ -1,6 +1,6 @@
 """Emails that editors write: what can be done with them, by commands, the API and the admin."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated, Any
 
@@ -46,10 +46,6 @@ def letter_row(letter: Broadcast) -> dict[str, Any]:
         "changed_at": letter.changed_at,
         "last_error": letter.last_error,
     }
-
-
-def asks_about_letters(letters: Sequence[Broadcast]) -> list[str]:
-    return [f"“{letter}” and its text will be deleted. You can’t undo this." for letter in letters]
 
 
 def fits_series(letter: Broadcast) -> bool:
@@ -172,7 +168,7 @@ class Letters(Resource[Broadcast]):
     @verb(
         "Delete",
         command="drop_letter",
-        asks=asks_about_letters,
+        asks=lambda rows: [f"“{row}” and its text will be deleted. You can’t undo this." for row in rows],
         is_harmful=True,
         permission="drop",
         deletes=(204,),

@@ -1,5 +1,7 @@
 """Pages on which an editor writes, previews and sends a broadcast."""
 
+from collections.abc import Callable
+from dataclasses import asdict
 from typing import Any
 
 from django.contrib import admin, messages
@@ -7,8 +9,8 @@ from django.contrib.admin import RelatedFieldListFilter, SimpleListFilter
 from django.contrib.admin.utils import unquote
 from django.db.models import F, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
-from django.shortcuts import get_object_or_404
-from django.urls import URLPattern, reverse
+from django.shortcuts import get_object_or_404, redirect
+from django.urls import URLPattern
 from django.views.decorators.http import require_POST
 
 from channels.letter import LetterError
@@ -49,7 +51,6 @@ from delivery.issues.broadcasts import (
     save_letter,
     schedule_letter,
     send_letter,
-    unschedule_letter,
 )
 from delivery.issues.draft_edits import refusal_to_edit, rewrite_letter
 from delivery.issues.series import switch_on
@@ -244,11 +245,11 @@ class BroadcastAdmin(SeriesPage, SendPage):
         letter = self.found(request, int(key) if key.isdecimal() and len(key) < 19 else 0)
         if letter.issue is not None:
             return self.rewrite(request, letter, letter.issue)
-        acts = {
-            "save": self.save,
-            "preview": self.save,
+        acts: dict[str, Callable[[HttpRequest, Broadcast], HttpResponse]] = {
+            "save": lambda *_: self.back(letter),
+            "preview": lambda *_: self.back(letter, "preview"),
             "test": self.test,
-            "send": self.to_send,
+            "send": lambda *_: redirect("admin:delivery_broadcast_send", letter.pk),
             "on": self.switch_on,
             "edit": self.edit,
             "picture": self.picture,
@@ -283,9 +284,6 @@ class BroadcastAdmin(SeriesPage, SendPage):
             refused = posted_text(request)
         return self.desk(request, letter, refused)
 
-    def save(self, request: HttpRequest, letter: Broadcast) -> HttpResponse:
-        return self.back(letter, "preview" if request.POST["do"] == "preview" else "")
-
     def test(self, request: HttpRequest, letter: Broadcast) -> HttpResponse:
         """Send a test to the user."""
         address = getattr(request.user, "email", "")
@@ -301,9 +299,6 @@ class BroadcastAdmin(SeriesPage, SendPage):
             messages.success(request, f"We’ve sent a test to {address}.")
         return self.back(letter)
 
-    def to_send(self, request: HttpRequest, letter: Broadcast) -> HttpResponse:
-        return HttpResponseRedirect(reverse("admin:delivery_broadcast_send", args=[letter.pk]))
-
     def switch_on(self, request: HttpRequest, letter: Broadcast) -> HttpResponse:
         """Switch on an email of a series."""
         letter.refresh_from_db()
@@ -316,11 +311,7 @@ class BroadcastAdmin(SeriesPage, SendPage):
         return HttpResponseRedirect(series_url(letter.subscribable))
 
     def edit(self, request: HttpRequest, letter: Broadcast) -> HttpResponse:
-        def unschedule() -> str:
-            unschedule_letter(letter_id=letter.pk)
-            return "It’s a draft again and won’t be sent until you send it."
-
-        report(request, unschedule)
+        report(request, lambda: letters.unschedule(letter))
         return self.back(letter)
 
     def picture(self, request: HttpRequest, letter: Broadcast) -> HttpResponse:
@@ -357,14 +348,8 @@ class BroadcastAdmin(SeriesPage, SendPage):
         return None
 
     def keep(self, request: HttpRequest, letter: Broadcast) -> Broadcast:
-        text = posted_text(request)
-        return save_letter(
-            letter_id=letter.pk,
-            subject=text.subject,
-            markdown=text.markdown,
-            version=seen(request),
-            now=utcnow(),
-        )
+        texts = asdict(posted_text(request))
+        return save_letter(letter_id=letter.pk, version=seen(request), now=utcnow(), **texts)
 
     def keep_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         letter = self.found(request, pk)

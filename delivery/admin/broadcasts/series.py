@@ -1,6 +1,6 @@
 """Page of a newsletter's series: its emails in order, with when somebody who begins now gets each."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -83,9 +83,8 @@ def series_panel(newsletter: Subscribable) -> Part:
 
 def way_of(subscription: Subscription) -> Part:
     """Show how far somebody is in a series; "" if in none."""
-    runs = list(SeriesRun.objects.filter(subscription=subscription).select_related("newsletter"))
     rows = []
-    for run in runs:
+    for run in SeriesRun.objects.filter(subscription=subscription).select_related("newsletter"):
         letters = set(series.emails_of(run.newsletter).values_list("pk", flat=True)) | set(run.sent)
         if run.ended_at is not None:
             next_ = "ended"
@@ -174,20 +173,20 @@ class SeriesPage(ServiceAdmin):
         if letter is None:
             raise Refused("This email no longer belongs to the series.")
         require(do in ("up", "down") or self.has_act_permission(request))
-        acts: Mapping[str, Callable[[], object]] = {
-            "up": lambda: series.move_email(letter_id=letter.pk, way="up"),
-            "down": lambda: series.move_email(letter_id=letter.pk, way="down"),
-            "on": lambda: series.switch_on(letter_id=letter.pk, version=letter.version, now=now),
-            "remove": lambda: series.remove_email(letter_id=letter.pk),
-        }
-        if do not in acts:
-            return ""
-        acts[do]()
+        said = ""
+        match do:
+            case "up" | "down":
+                series.move_email(letter_id=letter.pk, way=do)
+            case "on":
+                series.switch_on(letter_id=letter.pk, version=letter.version, now=now)
+                said = f"“{letter}” is switched on."
+            case "remove":
+                series.remove_email(letter_id=letter.pk)
+                said = f"“{letter}” is removed. To put it back, choose “Add to the series” under Emails."
+            case _:
+                return ""
         self.log_change(request, letter, f"Series: {do}.")
-        return {
-            "on": f"“{letter}” is switched on.",
-            "remove": f"“{letter}” is removed. To put it back, choose “Add to the series” under Emails.",
-        }.get(do, "")
+        return said
 
 
 def _settings(newsletter: Subscribable, form: SeriesForm) -> str:
@@ -209,10 +208,8 @@ def _number(given: Mapping[str, Any], name: str, otherwise: int = 0) -> int:
 def _shown(newsletter: Subscribable, find: str, now: datetime) -> dict[str, Any]:
     emails = list(series.emails_of(newsletter))
     on = [letter for letter in emails if letter.issue_id is not None]
-    at = newsletter.series_time
     steps = [Step(letter.pk, letter.series_days) for letter in on]
-    moments = course(steps, now, at=at, zone=newsletter.zone)
-    begun_now = {step.key: moment for step, moment in zip(steps, moments, strict=True)}
+    moments = dict(zip(on, course(steps, now, at=newsletter.series_time, zone=newsletter.zone), strict=True))
     counts = progress.counts_of(letter.issue_id for letter in on if letter.issue_id)
     posts = _posts(newsletter, emails, find)
     return {
@@ -221,14 +218,9 @@ def _shown(newsletter: Subscribable, find: str, now: datetime) -> dict[str, Any]
                 "letter": letter,
                 "url": object_url(letter.issue or letter),
                 "title": shortened(str(letter), LONGEST_TITLE),
-                "is_on": letter.issue_id is not None,
-                "is_cancelled": letter.issue is not None and letter.issue.cancelled_at is not None,
                 "when": days_words(letter.series_days, is_first=place == 0),
-                "moment": brief(begun_now[letter.pk], zone=newsletter.zone) if letter in on else "",
+                "moment": brief(moments[letter], zone=newsletter.zone) if letter in moments else "",
                 "got": _got(arrived(counts[letter.issue_id])) if letter.issue_id else "",
-                "is_post": letter.post_item_id is not None,
-                "can_up": place > 0,
-                "can_down": place < len(emails) - 1,
             }
             for place, letter in enumerate(emails)
         ],
