@@ -5,9 +5,9 @@ None can send, approve, import or delete. A token sees a tool with the scopes `a
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from datetime import datetime
-from functools import cache
+from functools import cache, partial
 from inspect import getdoc
 from typing import Any
 
@@ -38,7 +38,7 @@ from feeds.resources import feeds
 from subscriptions.api.bodies import name, words
 from subscriptions.collections.edits import next_collection, wording_of
 from subscriptions.collections.proposals import propose
-from subscriptions.models import Assignable, Subscribable
+from subscriptions.models import Assignable
 from subscriptions.resources.newsletters import newsletters
 from subscriptions.rules.edits import LONGEST_NOTE, LONGEST_SUBJECT
 
@@ -81,7 +81,7 @@ class Tool:
     help: str
     permissions: Sequence[str]
     run: Run
-    fields: Mapping[str, serializers.Field[Any, Any, Any, Any]] = field(default_factory=dict)
+    fields: Mapping[str, serializers.Field[Any, Any, Any, Any]]
 
     def is_for(self, token: ApiToken) -> bool:
         if ASSISTANT not in token.scopes or not covers(token.scopes, f"{self.area}:{READ}"):
@@ -102,13 +102,6 @@ class Tool:
             "annotations": {"readOnlyHint": self.name not in PREPARING, "destructiveHint": False},
         }
 
-    def read(self, given: Any) -> Mapping[str, Any]:
-        """Raises ValidationError."""
-        asked = type("Asked", (Fields,), dict(self.fields))(data=given)
-        asked.is_valid(raise_exception=True)
-        values: Mapping[str, Any] = asked.validated_data
-        return values
-
 
 def described(each: Any) -> dict[str, Any]:
     schema: dict[str, Any] = {"type": TYPES.get(type(each), "string"), "description": str(each.help_text)}
@@ -124,8 +117,10 @@ def call(token: ApiToken, called: str, given: Any) -> tuple[str, bool]:
     tool = tools_for(token).get(called)
     if tool is None:
         return f"This token has no tool {called[:100]}.", True
+    asked = type("Asked", (Fields,), dict(tool.fields))(data=given)
     try:
-        done = tool.run(tool.read(given), f"assistant ({token})", utcnow())
+        asked.is_valid(raise_exception=True)
+        done = tool.run(asked.validated_data, f"assistant ({token})", utcnow())
     except ValidationError as error:
         return problem_sentence(error), True
     except (Refused, LetterError) as error:
@@ -185,23 +180,21 @@ def tools_of(area: str, resource: Resource[Any]) -> Iterator[Tool]:
     for verb in resource.verbs(COMMAND):
         if verb.name == "show":
             key = {"key": key_of(resource, f"The {resource.noun}’s, as {resource.list_command} shows it.")}
-            yield Tool(verb.command, area, verb.help, permissions, shows(resource, verb), key)
+            run = partial(show, resource, verb)
+            yield Tool(verb.command, area, verb.help, permissions, run, key)
 
 
 def key_of(resource: Resource[Any], told: str, **more: Any) -> Any:
     return StrictInteger(help_text=told, **more) if resource.order == "pk" else name(told, **more)
 
 
-def shows(resource: Resource[Any], verb: Verb) -> Run:
-    def show(asked: Mapping[str, Any], by: str, now: datetime) -> Mapping[str, Any]:
-        return verb.run(resource, resource.find(asked["key"]), {}, now=now).numbers
-
-    return show
+def show(resource: Resource[Any], verb: Verb, asked: Mapping[str, Any], by: str, now: datetime) -> Any:
+    return verb.run(resource, resource.find(asked["key"]), {}, now=now).numbers
 
 
 def show_next_issue(asked: Mapping[str, Any], by: str, now: datetime) -> Mapping[str, Any]:
     """Show a newsletter’s next issue so far: its posts in order, and the email as text."""
-    newsletter = newsletter_of(asked)
+    newsletter = newsletters.find(asked["newsletter"])
     row, contents = next_collection(newsletter), being_collected(newsletter, now=now)
     if row is None or contents is None:
         raise Refused(f"“{newsletter}” has no next issue yet: no post waits for it.")
@@ -224,8 +217,9 @@ def draft_letter(asked: Mapping[str, Any], by: str, now: datetime) -> Mapping[st
     """Store an email as a draft. Nothing is sent: a person changes and sends it, or deletes it."""
     if Broadcast.objects.filter(author=by[:150], issue=None).count() >= MOST_DRAFTS:
         raise Refused(f"There are {MOST_DRAFTS} drafts by {by}. Somebody must send or delete some first.")
+    newsletter = newsletters.find(asked["newsletter"])
     texts = {key: asked.get(key, "") for key in ("subject", "markdown")}
-    return letter_row(begin_letter(subscribable=newsletter_of(asked), author=by, now=now, **texts))
+    return letter_row(begin_letter(subscribable=newsletter, author=by, now=now, **texts))
 
 
 def propose_next_issue(asked: Mapping[str, Any], by: str, now: datetime) -> Mapping[str, Any]:
@@ -233,13 +227,10 @@ def propose_next_issue(asked: Mapping[str, Any], by: str, now: datetime) -> Mapp
 
     Nothing changes until a person accepts it.
     """
-    newsletter, texts = newsletter_of(asked), {key: asked[key] for key in WORDING if key in asked}
+    newsletter = newsletters.find(asked["newsletter"])
+    texts = {key: asked[key] for key in WORDING if key in asked}
     propose(subscribable=newsletter, by=by, order=asked.get("order", ()), words=texts, now=now)
     return {"newsletter": newsletter.name, "state": "proposed", "by": by}
-
-
-def newsletter_of(asked: Mapping[str, Any]) -> Subscribable:
-    return newsletters.find(asked["newsletter"])
 
 
 def bounded(done: Any) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Any, TypedDict
+from typing import Any
 
 from subscriptions.collections.edits import locked, next_collection, reorder, reword, tidied, wording_of
 from subscriptions.models import Assignable, Subscribable
@@ -12,18 +12,9 @@ from subscriptions.rules.edits import CannotEdit, Wording
 GONE = "This proposal was replaced or is gone. Look at the page again."
 
 
-class Proposal(TypedDict):
-    """`at` identifies it, so that an editor accepts only the one that the page showed."""
-
-    by: str
-    at: str
-    order: list[int]
-    words: dict[str, str]
-
-
 def propose(
     *, subscribable: Subscribable, by: str, order: Sequence[int], words: Mapping[str, str], now: datetime
-) -> Assignable:
+) -> None:
     """Store a proposal in place of an earlier one. `words`: changed fields of `Wording`."""
     row = next_collection(subscribable)
     if row is None or subscribable.channel != "email":
@@ -37,9 +28,9 @@ def propose(
         if not order and not words:
             raise CannotEdit("Propose an order, a subject or a note.")
         changed = {name: getattr(tidy, name) for name in words}
-        assignable.proposal = Proposal(by=by, at=now.isoformat(), order=list(order), words=changed)
+        # Its time identifies it, so that an editor accepts only the one that the page showed.
+        assignable.proposal = {"by": by, "at": now.isoformat(), "order": list(order), "words": changed}
         assignable.save(update_fields=["proposal"])
-    return row
 
 
 def decide(*, assignable_id: int, at: str, accepts: bool) -> str:

@@ -37,10 +37,12 @@ async def serve(prefix: str) -> None:
     from mcp.server.lowlevel import Server
     from mcp.server.stdio import stdio_server
 
+    @sync_to_async
     def listed() -> list[Any]:
         close_old_connections()
         return [tool.described() for tool in tools_for(token_for_assistants(prefix, now=utcnow())).values()]
 
+    @sync_to_async
     def called(name: str, given: Any) -> tuple[str, bool]:
         close_old_connections()
         try:
@@ -49,11 +51,10 @@ async def serve(prefix: str) -> None:
             return str(error), True
 
     async def on_list_tools(context: Any, params: Any) -> types.ListToolsResult:
-        rows = await sync_to_async(listed)()
-        return types.ListToolsResult(tools=[types.Tool.model_validate(row) for row in rows])
+        return types.ListToolsResult(tools=[types.Tool.model_validate(row) for row in await listed()])
 
     async def on_call_tool(context: Any, params: Any) -> types.CallToolResult:
-        text, is_error = await sync_to_async(called)(params.name, params.arguments or {})
+        text, is_error = await called(params.name, params.arguments or {})
         return types.CallToolResult(content=[types.TextContent(type="text", text=text)], is_error=is_error)
 
     server: Any = Server(
