@@ -5,15 +5,14 @@ import logging
 import os
 import signal
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from functools import partial
 from ipaddress import ip_address
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from aiosmtpd.lmtp import LMTP
 from aiosmtpd.smtp import Envelope, Session
+from asgiref.sync import sync_to_async
 from django.conf import settings
 from django.db import close_old_connections
 
@@ -23,7 +22,6 @@ from common.ports.registries import mail_recipients
 from common.refused import Refused
 from delivery.bounces.sources import ADDRESS, MAX_WHOLE_BYTES, take_mail
 
-T = TypeVar("T")
 MOST_CONNECTIONS = 10
 MOST_RECIPIENTS = 50
 # Without a line, and of a connection.
@@ -44,11 +42,18 @@ def knows(address: str) -> bool:
     return is_ours or any(ask(address) for ask in mail_recipients)
 
 
-class Door:
-    """Handler of one process. Messages are stored one after the other, in a thread."""
+@sync_to_async
+def in_thread(ask: Callable[..., Any], *args: Any, **options: Any) -> Any:
+    """Ask the database. All run in one thread, so messages are stored one after the other."""
+    close_old_connections()
+    try:
+        return ask(*args, **options)
+    finally:
+        close_old_connections()
 
-    def __init__(self) -> None:
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="lmtp")
+
+class Door:
+    """Handler of one process."""
 
     async def handle_RCPT(
         self, server: LMTP, session: Session, envelope: Envelope, address: str, options: list[str]
@@ -56,7 +61,7 @@ class Door:
         if len(envelope.rcpt_tos) >= MOST_RECIPIENTS:
             return "452 4.5.3 Too many recipients"
         try:
-            is_known = await self._asked(partial(knows, address))
+            is_known = await in_thread(knows, address)
         except Exception:
             log.exception("could not look up a recipient")
             return "451 4.3.0 Try again later"
@@ -74,22 +79,11 @@ class Door:
 
     async def _taken(self, raw: bytes, recipient: str) -> str:
         try:
-            taken = await self._asked(partial(take_mail, raw=raw, now=utcnow(), recipient=recipient))
+            taken = await in_thread(take_mail, raw=raw, now=utcnow(), recipient=recipient)
         except Exception:
             log.exception("an email could not be taken")
             return "451 4.3.0 Try again later"
         return f"552 5.3.4 {taken.effect}" if taken.is_refused else "250 2.0.0 OK"
-
-    async def _asked(self, ask: Callable[[], T]) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._thread, partial(_with_database, ask))
-
-
-def _with_database(ask: Callable[[], T]) -> T:
-    close_old_connections()
-    try:
-        return ask()
-    finally:
-        close_old_connections()
 
 
 class BoundedLmtp(LMTP):

@@ -21,7 +21,7 @@ from email import message_from_bytes
 from email.message import Message
 from itertools import islice
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
@@ -76,21 +76,14 @@ class Incoming:
     key: str
 
 
-class Source(Protocol):
-    """An open mailbox."""
-
-    def mails(self) -> Iterator[Incoming]:
-        """Return up to MOST_MAILS unread mails, oldest first. Raises SourceError."""
-        ...
-
-    def done(self, mail: Incoming) -> None:
-        """Mark as processed. Raises SourceError."""
-        ...
-
-
 @contextmanager
-def open_mailbox(where: MailAccount | Path, *, context: ssl.SSLContext | None = None) -> Iterator[Source]:
-    """Open the mailbox. Raises SourceError for any problem."""
+def open_mailbox(
+    where: MailAccount | Path, *, context: ssl.SSLContext | None = None
+) -> "Iterator[Maildir | Imap | Pop3]":
+    """Open the mailbox. Raises SourceError for any problem.
+
+    Its `mails` are up to MOST_MAILS unread ones, oldest first; `done` marks one as read. Both raise, too.
+    """
     if isinstance(where, Path):
         yield Maildir(where)
         return
@@ -99,9 +92,12 @@ def open_mailbox(where: MailAccount | Path, *, context: ssl.SSLContext | None = 
     with _in_words(where):
         source = (Imap if where.scheme.startswith("imap") else Pop3)(where, context)
     try:
+        with _in_words(where):
+            source.log_in()
         yield source
     except BaseException:
-        source.abandon()
+        with suppress(Exception):
+            source.abandon()
         raise
     with _in_words(where):
         source.close()
@@ -170,13 +166,12 @@ class Imap:
             if account.scheme == "imaps"
             else imaplib.IMAP4(host, port, timeout=TIMEOUT)
         )
-        try:
-            # imaplib quotes only the password.
-            self.client.login(_quoted(account.user), account.password)
-            self._ok(self.client.select(_quoted(account.folder)), f"the folder {account.folder}")
-        except BaseException:
-            self.abandon()
-            raise
+
+    def log_in(self) -> None:
+        account = self.account
+        # imaplib quotes only the password.
+        self.client.login(_quoted(account.user), account.password)
+        self._ok(self.client.select(_quoted(account.folder)), f"the folder {account.folder}")
 
     def mails(self) -> Iterator[Incoming]:
         with _in_words(self.account):
@@ -198,8 +193,7 @@ class Imap:
         self.client.logout()
 
     def abandon(self) -> None:
-        with suppress(Exception):
-            self.client.shutdown()
+        self.client.shutdown()
 
     def _ok(self, answer: tuple[str, list[Any]], what: str) -> list[Any]:
         status, data = answer
@@ -220,15 +214,12 @@ class LongLinePop3:
     file: Any
 
     def _getline(self) -> tuple[bytes, int]:
-        line = self.file.readline(_LONGEST_LINE)
-        if not line:
-            raise poplib.error_proto("the connection was closed")
-        rest = line
-        while not rest.endswith(b"\n"):
-            rest = self.file.readline(_LONGEST_LINE)
-            if not rest:
-                raise poplib.error_proto("the connection was closed")
-        return line.strip(b"\r\n"), len(line)
+        line = b""
+        while piece := self.file.readline(_LONGEST_LINE):
+            line = line or piece
+            if piece.endswith(b"\n"):
+                return line.strip(b"\r\n"), len(line)
+        raise poplib.error_proto("the connection was closed")
 
 
 class _Pop3(LongLinePop3, poplib.POP3):
@@ -250,12 +241,10 @@ class Pop3:
             if account.scheme == "pop3s"
             else _Pop3(host, port, timeout=TIMEOUT)
         )
-        try:
-            self.client.user(account.user)
-            self.client.pass_(account.password)
-        except BaseException:
-            self.abandon()
-            raise
+
+    def log_in(self) -> None:
+        self.client.user(self.account.user)
+        self.client.pass_(self.account.password)
 
     def mails(self) -> Iterator[Incoming]:
         with _in_words(self.account):
@@ -276,8 +265,7 @@ class Pop3:
         self.client.quit()
 
     def abandon(self) -> None:
-        with suppress(Exception):
-            self.client.close()
+        self.client.close()
 
 
 def recipients_in(raw: bytes, *, domain: str, recipient: str = "") -> list[str]:
