@@ -32,8 +32,6 @@ from channels.rules.verp import tokens
 from common.clock import utcnow
 from common.counters import count
 from common.mail.parts import Unreadable
-from common.ports import channels
-from common.ports.channels import InvalidDestination
 from common.ports.events import Event, EventKind, emit
 from common.text import one_line
 from delivery.accounts.accounts import secret_url
@@ -57,7 +55,7 @@ from delivery.rules.bounce_policy import (
 )
 from subscriptions.models import Destination, Suppression
 from subscriptions.subscribers.leave import leave
-from subscriptions.subscribers.suppression import lift, suppress
+from subscriptions.subscribers.suppression import email_core, lift, suppress
 
 log = logging.getLogger(__name__)
 
@@ -75,9 +73,7 @@ _BY_ANYMAIL = {
     EventType.COMPLAINED: COMPLAINT,
     EventType.DEFERRED: DELAYED,
     EventType.UNSUBSCRIBED: LEAVES,
-    EventType.REJECTED: POLICY,
-    EventType.FAILED: POLICY,
-    EventType.BOUNCED: POLICY,
+    **dict.fromkeys((EventType.REJECTED, EventType.FAILED, EventType.BOUNCED), POLICY),
 }
 _OF_READER = {Concern.ADDRESS: BounceKind.HARD, Concern.MAILBOX: BounceKind.SOFT}
 
@@ -293,14 +289,6 @@ def _naming(findings: Sequence[BounceFinding], delivery: Delivery) -> BounceFind
     """Return the finding about the delivery's address."""
     core = delivery.destination.core
     return next((one for one in findings if core in map(email_core, one.addresses)), None)
-
-
-def email_core(address: str) -> str:
-    """Return an address as destinations compare it; "" if invalid."""
-    try:
-        return channels.get("email").parse_destination({"email": address}).core
-    except InvalidDestination:
-        return ""
 
 
 def _suppress(bounce: Bounce, destination: Destination, reason: str, now: datetime) -> None:

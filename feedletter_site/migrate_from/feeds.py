@@ -13,7 +13,6 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from common.admin.refusals import refusal_sentence
 from common.refused import Refused
 from common.text import one_line, pluralize, without_controls
-from delivery.bounces.record import email_core
 from delivery.customisation import set_theme
 from delivery.issues.pause import pause_newsletter
 from feedletter_site.migrate_from.again import (
@@ -65,6 +64,7 @@ from subscriptions.rules.collections import within_type_id_for
 from subscriptions.rules.lists.formulas import as_text
 from subscriptions.rules.schedule import period_for
 from subscriptions.rules.sign_up import number_here, numbers_of
+from subscriptions.subscribers.suppression import email_core
 
 ROWS_A_BATCH = 1000
 STATES = {

@@ -21,7 +21,14 @@ from subscriptions.models import Destination, PostRule, Subscription, Suppressio
 from subscriptions.privacy.erase import count_held, erase
 from subscriptions.resources.newsletters import of_newsletter
 from subscriptions.rules.tags import LONGEST_TAG, tag_key
-from subscriptions.subscribers.suppression import DISABLED_BY_HAND, MAX_REASON, disable, enable, lift
+from subscriptions.subscribers.suppression import (
+    DISABLED_BY_HAND,
+    MAX_REASON,
+    disable,
+    email_core,
+    enable,
+    lift,
+)
 from subscriptions.subscribers.tags import fetch_tags
 
 LONGEST_ADDRESS = 700
@@ -29,7 +36,7 @@ STAYS = " It stays on the “Do not email” list."
 
 
 def of_address(rows: Any, address: str) -> Any:
-    return rows.filter(destination__kind="email", destination__core=core_of(address))
+    return rows.filter(destination__kind="email", destination__core=email_core(address))
 
 
 def with_tag(rows: Any, tag: str) -> Any:
@@ -134,16 +141,8 @@ class Rules(Resource[PostRule]):
 subscribers, suppressions, rules = Subscribers(), Suppressions(), Rules()
 
 
-def core_of(address: str) -> str:
-    """Return the normalized email address, or "" for anything else."""
-    try:
-        return channels.get("email").parse_destination({"email": address}).core
-    except InvalidDestination:
-        return ""
-
-
 def with_address(rows: Any, address: str) -> Any:
-    return rows.filter(kind="email", core=core_of(address))
+    return rows.filter(kind="email", core=email_core(address))
 
 
 def is_person(destination: Destination) -> bool:

@@ -5,11 +5,21 @@ from datetime import datetime
 
 from django.db import transaction
 
+from common.ports import channels
+from common.ports.channels import InvalidDestination
 from common.text import one_line, shortened
 from subscriptions.models import Destination, Suppression
 
 MAX_REASON = 1000
 DISABLED_BY_HAND = "Disabled by hand."
+
+
+def email_core(address: str) -> str:
+    """Return an email address as destinations compare it; "" if invalid."""
+    try:
+        return channels.get("email").parse_destination({"email": address}).core
+    except InvalidDestination:
+        return ""
 
 
 def suppress(*, kind: str, core: str, reason: str, now: datetime) -> bool:
