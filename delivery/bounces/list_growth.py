@@ -14,8 +14,6 @@ from subscriptions.rules.origin import first_monday
 from subscriptions.subscribers.counts import growth, large_newsletters, per_day
 
 WEEKS = 53
-
-
 GROWTH = "growth"
 
 

@@ -48,8 +48,6 @@ from delivery.bounces.service_events import inner, name_at, ses_event, text, ver
 from delivery.rules.bounce_policy import BounceKind, feedback_kind, worst_kind
 
 SES = "Amazon SES"
-
-
 # Lists of recipients by type.
 _RECIPIENTS = {"bounce": "bouncedRecipients", "complaint": "complainedRecipients"}
 MOST_REPORT_LINES = 2_000
@@ -172,9 +170,8 @@ def complaints(message: Message) -> tuple[BounceFinding, ...]:
 
 def _complaints_of(whom: list[str], said: str) -> tuple[BounceFinding, ...]:
     known = list(dict.fromkeys(address for address in whom if "@" in address))[:MAX_FINDINGS]
-    return tuple(BounceFinding(BounceKind.COMPLAINT, (address,), "", clean(said)) for address in known) or (
-        BounceFinding(BounceKind.COMPLAINT, (), "", clean(said)),
-    )
+    named: list[tuple[str, ...]] = [(address,) for address in known] or [()]
+    return tuple(BounceFinding(BounceKind.COMPLAINT, addresses, "", clean(said)) for addresses in named)
 
 
 @dataclass(frozen=True, slots=True)

@@ -77,11 +77,9 @@ def _by_words(facts: ServiceEvent, otherwise: BounceKind) -> BounceKind:
 
 def read_event(service: str, event: Any) -> ServiceEvent:
     reader = _READERS.get(service)
-    return (
-        reader(event.esp_event, event)
-        if reader and isinstance(event.esp_event, Mapping)
-        else ServiceEvent("")
-    )
+    if reader is None or not isinstance(event.esp_event, Mapping):
+        return ServiceEvent("")
+    return reader(event.esp_event, event)
 
 
 # --- one reader per service

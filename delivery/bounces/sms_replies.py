@@ -5,7 +5,7 @@ from datetime import datetime
 from django.conf import settings
 from django.db import transaction
 from django.utils import translation
-from django.utils.translation import gettext
+from django.utils.translation import gettext, gettext_noop
 
 from channels.rules.sms_words import CODE_WORDS, DISABLING, Wish
 from common.languages import spoken_variety
@@ -61,19 +61,16 @@ def heed(wish: Wish, *, account: str, number: str, now: datetime) -> str:
     match wish:
         case Wish.STOP:
             stop(account=account, number=number, now=now)
+            said = gettext_noop("You get no more messages from here. Answer START to get them again.")
         case Wish.START:
             start(account=account, number=number, now=now)
+            said = gettext_noop("Messages may come to this number again. Answer STOP to leave.")
+        case _:
+            said = gettext_noop(
+                "These are newsletters that somebody ordered here: %(url)s Answer STOP to leave."
+            )
     with translation.override(language):
-        match wish:
-            case Wish.STOP:
-                return gettext("You get no more messages from here. Answer START to get them again.")
-            case Wish.START:
-                return gettext("Messages may come to this number again. Answer STOP to leave.")
-            case _:
-                said = gettext(
-                    "These are newsletters that somebody ordered here: %(url)s Answer STOP to leave."
-                )
-                return said % {"url": f"{settings.SITE_URL}/"}
+        return gettext(said) % {"url": f"{settings.SITE_URL}/"}
 
 
 @transaction.atomic

@@ -112,7 +112,8 @@ def _take(item_id: int, now: datetime) -> None:
     sent = IssueItem.objects.filter(item=item_id, issue__published_at__gte=news.at - WINDOW)
     rows = sent.select_related("issue__subscribable").defer("entry", "issue__html", "issue__text")
     for row in rows.order_by("issue_id"):
-        if kinds_that(_wish(is_withdrawal=news.entry is None), row.issue.subscribable):
+        wish = DELETE_WITHDRAWN if news.entry is None else EDIT_CORRECTED
+        if kinds_that(wish, row.issue.subscribable):
             _note(row, news, now)
 
 
@@ -125,10 +126,6 @@ def letter_now(issue: Issue) -> Letter | None:
         return _letter_of(issue, last) if last else issue_letter(issue)
     except NotNeeded:
         return None
-
-
-def _wish(*, is_withdrawal: bool) -> str:
-    return DELETE_WITHDRAWN if is_withdrawal else EDIT_CORRECTED
 
 
 def _note(row: IssueItem, news: ItemNews, now: datetime) -> None:
@@ -159,7 +156,7 @@ def _queue(correction_id: int, now: datetime) -> int:
         return 0
     issue, bridge = correction.issue, correction.issue.subscribable
     queued, waits = 0, False
-    if kinds := kinds_that(_wish(is_withdrawal=correction.is_withdrawal), bridge):
+    if kinds := kinds_that(DELETE_WITHDRAWN if correction.is_withdrawal else EDIT_CORRECTED, bridge):
         waits = issue.paused_at is not None or bridge.sending_paused_at is not None
         posts = Delivery.objects.filter(issue=issue, destination__kind__in=kinds).order_by("pk")
         posts = posts.select_for_update(no_key=True, of=("self",))

@@ -4,7 +4,7 @@ A letter and its issue each have an `audience` (delivery/rules/audience.py); {} 
 it in a new way, change this module and the form of the letter's page.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
@@ -111,15 +111,14 @@ def named_now(letter: Issue | Broadcast) -> Audience:
     tags = dict(SubscriberTag.objects.filter(pk__in=audience.tags).values_list("pk", "name"))
     others = {row.pk: str(row) for row in _newsletters(audience.others)}
 
-    def renamed(part: dict[int, str], names: dict[int, str]) -> dict[int, str]:
+    def renamed(part: Mapping[int, str], names: Mapping[int, str]) -> dict[int, str]:
         return {key: names.get(key, f"{name} (deleted)") for key, name in part.items()}
 
-    return Audience(
-        any_of=renamed(dict(audience.any_of), tags),
-        none_of=renamed(dict(audience.none_of), tags),
-        others=renamed(dict(audience.others), others),
-        got=audience.got,
-        series=audience.series,
+    return replace(
+        audience,
+        any_of=renamed(audience.any_of, tags),
+        none_of=renamed(audience.none_of, tags),
+        others=renamed(audience.others, others),
     )
 
 
