@@ -263,4 +263,4 @@ def test_an_empty_environment_has_the_demo_and_a_first_letter(
     said = f"{python}: {size / 1e6:.0f} MB, installed in {installed - began:.0f} s, letter in {seconds:.0f} s"
     print(f"\\n{said}")  # noqa: T201
     demo = json.loads(venv.manage("demo", "--json", timeout=600, DEMO_EXIT="1"))
-    assert len(demo["newsletters"]) == 6
+    assert len(demo["newsletters"]) == 7
