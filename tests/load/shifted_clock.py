@@ -58,7 +58,7 @@ class _Meta(type):
 class _Datetime(_real_datetime, metaclass=_Meta):
     def __new__(cls, *args: Any, **options: Any) -> Any:
         """Make real ones only: psycopg gives its adapter to the first class of the name that it meets."""
-        return _real_datetime(*args, **options)
+        return _real_datetime(*args, **options)  # noqa: DTZ001 - the caller gives one
 
     @classmethod
     def now(cls, tz: datetime.tzinfo | None = None) -> Any:
