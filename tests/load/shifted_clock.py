@@ -69,13 +69,9 @@ class _Datetime(_real_datetime, metaclass=_Meta):
         return _real_datetime.now(datetime.UTC).replace(tzinfo=None) + datetime.timedelta(seconds=_offset())
 
 
-def made(text: str) -> _real_datetime:
-    """Return a pickled datetime of another process: pickle finds our class by its name."""
-    return _real_datetime.fromisoformat(text)
-
-
 def _move() -> None:
-    copyreg.pickle(_real_datetime, lambda moment: (made, (moment.isoformat(),)))
+    # pickle finds our class by its name, and other processes the real one.
+    copyreg.pickle(_real_datetime, lambda moment: (_Datetime.fromisoformat, (moment.isoformat(),)))
     _Datetime.__name__ = _Datetime.__qualname__ = "datetime"
     _Datetime.__module__ = "datetime"
     datetime.datetime = _Datetime  # type: ignore[misc]
